@@ -10,6 +10,7 @@ mod group;
 mod gzip;
 mod media_type;
 mod negotiate;
+mod offer;
 pub mod patch;
 mod warning;
 mod yaml;
@@ -32,6 +33,7 @@ pub use negotiate::{
     Format, Negotiated, Representation, TableVersion, Target, expect_one_of, expect_produced, expect_stream,
     negotiate, pretty_by_user_agent,
 };
+pub use offer::{Chosen, Offer, WantedKind};
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
 pub use warning::{fills_a_reply, is_printable, warning_headers};

@@ -60,6 +60,13 @@ pub(super) fn respond(
     Some(response)
 }
 
+/// Returns the names of all checks.
+pub(super) fn names(added: &[Box<dyn HealthCheck>]) -> impl Iterator<Item = &str> {
+    let replaced = |name: &str| added.iter().any(|check| check.name() == name);
+    let own = CHECKS.into_iter().filter(move |name| !replaced(name));
+    own.chain(added.iter().map(|check| check.name()))
+}
+
 /// The name and result of a check.
 type Checked<'a> = (Cow<'a, str>, Result<(), String>);
 

@@ -5,69 +5,120 @@ use std::net::SocketAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::health::{self, HealthCheck};
 use crate::aggregate::Merged;
 use crate::resource::{Group, Resource, ServedResources, ServedSubresource, Version, api_version};
 use crate::verb::Verb;
 use windlass_kinds::resources::COMPONENT_STATUSES;
 
-/// Returns the `APIVersions` that `/api` returns.
-pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
-    // The same address for clients of all networks: that of this server.
-    let address = address.map(ToString::to_string).unwrap_or_default();
-    let addresses = json!([{ "clientCIDR": "0.0.0.0/0", "serverAddress": address }]);
-    json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses })
+/// The `APIVersions` that `/api` returns.
+#[derive(Serialize)]
+pub(super) struct CoreVersions {
+    kind: &'static str,
+    versions: [&'static str; 1],
+    #[serde(rename = "serverAddressByClientCIDRs")]
+    addresses: [Address; 1],
 }
 
-/// Returns the `APIGroupList` that `/apis` returns.
-pub(super) fn group_list(groups: &Merged<'_>) -> Value {
+#[derive(Serialize)]
+struct Address {
+    #[serde(rename = "clientCIDR")]
+    client_range: &'static str,
+    #[serde(rename = "serverAddress")]
+    address: String,
+}
+
+pub(super) fn versions(address: Option<&SocketAddr>) -> CoreVersions {
+    // The same address for clients of all networks: that of this server.
+    let address = address.map(ToString::to_string).unwrap_or_default();
+    let addresses = [Address { client_range: "0.0.0.0/0", address }];
+    CoreVersions { kind: "APIVersions", versions: ["v1"], addresses }
+}
+
+/// The `APIGroupList` that `/apis` returns.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GroupList {
+    kind: &'static str,
+    api_version: &'static str,
+    groups: Vec<DescribedGroup>,
+}
+
+/// An `APIGroup`, with kind and version outside of a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DescribedGroup {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
+    name: String,
+    versions: Vec<GroupVersion>,
+    preferred_version: GroupVersion,
+}
+
+#[derive(Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion {
+    group_version: String,
+    version: String,
+}
+
+pub(super) fn group_list(groups: &Merged<'_>) -> GroupList {
     let own = named_groups(groups.served).map(|group| group.name.as_str());
-    let groups: Vec<_> =
-        own.chain(groups.remote_groups()).filter_map(|name| described(groups, name, false)).collect();
-    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
+    let groups = own.chain(groups.remote_groups()).filter_map(|name| described(groups, name)).collect();
+    GroupList { kind: "APIGroupList", api_version: "v1", groups }
 }
 
 /// Returns the `APIGroup` that `/apis/GROUP` returns; `None` for an unknown group.
-pub(super) fn group(groups: &Merged<'_>, name: &str) -> Option<Value> {
-    described(groups, name, true)
+pub(super) fn group(groups: &Merged<'_>, name: &str) -> Option<DescribedGroup> {
+    let described = described(groups, name)?;
+    Some(DescribedGroup { kind: Some("APIGroup"), api_version: Some("v1"), ..described })
 }
 
-fn described(groups: &Merged<'_>, group: &str, alone: bool) -> Option<Value> {
-    let own = groups.served.group(group).map(|group| group.versions.as_slice()).unwrap_or_default();
+fn described(groups: &Merged<'_>, name: &str) -> Option<DescribedGroup> {
+    let own = groups.served.group(name).map(|group| group.versions.as_slice()).unwrap_or_default();
     let own = own.iter().map(|version| version.name.as_str());
-    let remote = groups.remote_versions().filter(|(found, _)| *found == group).map(|(_, version)| version);
-    let versions: Vec<Value> = own
+    let remote = groups.remote_versions().filter(|(found, _)| *found == name).map(|(_, version)| version);
+    let versions: Vec<GroupVersion> = own
         .chain(remote)
-        .map(|version| json!({ "groupVersion": api_version(group, version), "version": version }))
+        .map(|version| GroupVersion {
+            group_version: api_version(name, version),
+            version: version.to_owned(),
+        })
         .collect();
-    if versions.is_empty() {
-        return None;
-    }
-    let mut described = json!({
-        "name": group,
-        "preferredVersion": versions.first().cloned().unwrap_or_default(),
-        "versions": versions,
-    });
-    if alone {
-        described["kind"] = json!("APIGroup");
-        described["apiVersion"] = json!("v1");
-    }
-    Some(described)
+    let preferred_version = versions.first()?.clone();
+    Some(DescribedGroup { kind: None, api_version: None, name: name.to_owned(), versions, preferred_version })
 }
 
 fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
     table.groups().iter().map(|group| &**group).filter(|group| !group.name.is_empty())
 }
 
+/// The paths of every server that `/` lists.
+const PATHS: &[&str] = &[
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/version",
+];
+
 /// Returns the paths that `/` lists.
-pub(super) fn paths(groups: &Merged<'_>) -> Vec<String> {
-    let mut paths: Vec<String> =
-        ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez"]
-            .map(str::to_owned)
-            .into();
-    paths.extend(["/openapi/v3", "/metrics", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
+pub(super) fn paths(groups: &Merged<'_>, checks: &[Box<dyn HealthCheck>]) -> Vec<String> {
+    let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
+    for endpoint in ["/healthz", "/livez", "/readyz"] {
+        paths.push(endpoint.to_owned());
+        paths.extend(health::names(checks).map(|name| format!("{endpoint}/{name}")));
+    }
     for group in named_groups(groups.served) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name)));

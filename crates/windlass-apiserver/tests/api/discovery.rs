@@ -329,6 +329,98 @@ async fn an_old_form_of_all_at_once_is_not_acceptable_alone() {
 }
 
 #[tokio::test]
+async fn all_at_once_has_three_media_types() {
+    let api = Api::start();
+    let send =
+        async |path: &str, accept: &str| api.request(Method::GET, path).accept(accept).send().await.is(200);
+    let yaml = AGGREGATED.replace("json", "yaml");
+    let protobuf = AGGREGATED.replace("json", "vnd.kubernetes.protobuf");
+
+    let reply = send("/api", &yaml).await;
+    assert_eq!(reply.header("content-type"), Some(&*yaml));
+    let text = String::from_utf8(reply.body.to_vec()).unwrap();
+    assert!(
+        text.starts_with("apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n  versions:\n"),
+        "{text}"
+    );
+
+    let reply = send("/api", &protobuf).await;
+    assert_eq!(reply.header("content-type"), Some(&*protobuf));
+    let head = b"k8s\0\n/\n\x16apidiscovery.k8s.io/v2\x12\x15APIGroupDiscoveryList\x12";
+    assert!(reply.body.starts_with(head), "{:?}", &reply.body[..80]);
+    for part in [
+        &b"\n\x06\n\0\x12\0\x1a\0\x12"[..],
+        b"\n\x10\n\0\x12\0\x1a\0\"\0*\x002\x008\0B\0\x12",
+        b"\n\x02v1\x126\n\x08bindings\x12\r\n\0\x12\0\x1a\x07Binding\x1a\nNamespaced\"\x07binding*\x06create\x12",
+    ] {
+        assert!(memchr::memmem::find(&reply.body, part).is_some(), "{part:?}");
+    }
+
+    // The first media type with the document wins over media types without.
+    for (accept, expected) in [
+        (format!("application/json,{AGGREGATED};q=0.1"), AGGREGATED),
+        (format!("{protobuf},{AGGREGATED},application/json"), &*protobuf),
+        (AGGREGATED.replace("application/json", "*/*"), AGGREGATED),
+        (format!("{AGGREGATED};stream=watch;profile=nopeer"), AGGREGATED),
+    ] {
+        assert_eq!(send("/apis", &accept).await.header("content-type"), Some(expected), "{accept}");
+    }
+    let pretty = send("/apis", &format!("{AGGREGATED};pretty=1")).await;
+    assert!(pretty.body.starts_with(b"{\n  \"kind\": \"APIGroupDiscoveryList\""), "{pretty}");
+    for (path, parameter) in [("/api", ";sv=v1"), ("/apis", ";stream=x"), ("/apis/", "")] {
+        let reply = api.request(Method::GET, path).accept(&format!("{AGGREGATED}{parameter}")).send().await;
+        assert_eq!(reply.code, 406, "{path} {parameter}");
+    }
+}
+
+#[tokio::test]
+async fn the_fields_of_a_group_are_in_the_order_of_the_type() {
+    let api = Api::start();
+    let apps = api.get("/apis/apps").await.is(200);
+    let version = r#"{"groupVersion":"apps/v1","version":"v1"}"#;
+    let expected = format!(
+        r#"{{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{version}],"preferredVersion":{version}}}"#
+    );
+    assert_eq!(String::from_utf8_lossy(&apps.body), expected + "\n");
+    for (path, start) in [
+        ("/api", r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":["#),
+        ("/apis", r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"#),
+    ] {
+        let reply = api.get(path).await.is(200);
+        assert!(reply.body.starts_with(start.as_bytes()), "{reply}");
+    }
+    let yaml = api.request(Method::GET, "/apis/apps/v1").accept("application/yaml").send().await.is(200);
+    assert!(
+        yaml.body.starts_with(b"apiVersion: v1\ngroupVersion: apps/v1\nkind: APIResourceList\n"),
+        "{yaml}"
+    );
+}
+
+#[tokio::test]
+async fn an_entity_tag_stands_for_a_document_in_every_media_type() {
+    let api = Api::start();
+    if api.is_shared() {
+        // Other tests change the groups all the time.
+        return;
+    }
+    let first = api.request(Method::GET, "/apis").accept(AGGREGATED).send().await.is(200);
+    let tag = first.header("etag").expect("an ETag").to_owned();
+    let protobuf = AGGREGATED.replace("json", "vnd.kubernetes.protobuf");
+    for (accept, none_match, code) in [
+        (&*protobuf, tag.clone(), 304),
+        (AGGREGATED, format!("\"x\", {tag}"), 200),
+        (AGGREGATED, format!("W/{tag}"), 200),
+        (AGGREGATED, "*".to_owned(), 200),
+        ("application/json", tag.clone(), 200),
+    ] {
+        let request = api.request(Method::GET, "/apis").accept(accept).header("if-none-match", &none_match);
+        let reply = request.send().await;
+        assert_eq!(reply.code, code, "{accept} {none_match}");
+        assert_eq!(reply.header("content-type").is_some(), code == 200, "{accept} {none_match}");
+    }
+}
+
+#[tokio::test]
 async fn what_has_not_changed_is_not_sent_again() {
     let api = Api::start();
     if api.is_shared() {
@@ -363,8 +455,12 @@ async fn the_root_lists_paths() {
         "/apis/apps",
         "/apis/apps/v1",
         "/healthz",
+        "/healthz/ping",
         "/livez",
+        "/livez/etcd",
         "/readyz",
+        "/readyz/log",
+        "/openapi/v2",
         "/openapi/v3",
         "/version",
     ] {

@@ -5,6 +5,7 @@ mod labels;
 mod recognised;
 mod work;
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 use windlass_kinds::Subresource;
@@ -50,6 +52,10 @@ pub(crate) struct Api {
     pub(crate) intercept: Option<Arc<dyn RequestInterceptor>>,
     /// Checks besides the checks of every server.
     pub(crate) health_checks: Vec<Box<dyn HealthCheck>>,
+    /// The flags that `/flagz` shows.
+    pub(crate) flags: BTreeMap<String, String>,
+    /// The start of the server.
+    pub(crate) started: Timestamp,
     /// How long a request may take.
     pub(crate) request_timeout: Duration,
     pub(crate) metrics: Arc<Metrics>,

@@ -24,6 +24,7 @@ mod metrics;
 mod discovery;
 mod openapi;
 mod openid;
+mod zpages;
 
 mod aggregate;
 

@@ -59,17 +59,27 @@ pub(crate) fn line(json: &[u8]) -> Vec<u8> {
 
 /// Returns the response to a failure, with a `Status` in the format that the client wants.
 pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) -> Response<Body> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    error_in(error, wire::negotiate(accept, Target::Document).ok(), headers, query)
+}
+
+/// Returns the response to a failure, with a `Status` in the negotiated format.
+pub(crate) fn error_in(
+    error: &ApiError,
+    negotiated: Option<Negotiated>,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> Response<Body> {
     let status = error.status();
     let json = status.to_json();
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let (format, body) = match wire::negotiate(accept, Target::Document) {
-        Ok(Negotiated { format: Format::Yaml, .. }) => (Format::Yaml, yaml(&json)),
-        Ok(Negotiated { format: Format::Protobuf, .. }) => match protobuf(&json) {
+    let (format, body) = match negotiated {
+        Some(Negotiated { format: Format::Yaml, .. }) => (Format::Yaml, yaml(&json)),
+        Some(Negotiated { format: Format::Protobuf, .. }) => match protobuf(&json) {
             Ok(message) => (Format::Protobuf, message),
             Err(_) => (Format::Json, line(&json)),
         },
         // Where negotiation fails, the real server writes for people.
-        Ok(wanted) if !wanted.pretty && !wants_pretty(headers, query) => (Format::Json, line(&json)),
+        Some(wanted) if !wanted.pretty && !wants_pretty(headers, query) => (Format::Json, line(&json)),
         _ => (Format::Json, indent(&json)),
     };
     let mut response = Response::new(Body::full(body));

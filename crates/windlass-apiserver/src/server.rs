@@ -1,5 +1,6 @@
 //! The server and the server's builder.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -74,6 +75,7 @@ pub struct ServerBuilder {
     forbids_privileged: bool,
     advertise_address: Option<IpAddr>,
     health_checks: Vec<Box<dyn HealthCheck>>,
+    flags: BTreeMap<String, String>,
     nodes: Option<Arc<dyn Nodes>>,
     policy_observer: Option<PolicyObserver>,
 }
@@ -204,6 +206,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Shows a flag of the program, without the dashes, in `/flagz`. Without flags, the page is empty.
+    pub fn flag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.flags.insert(name.into(), value.into());
+        self
+    }
+
     /// Passes `exec`, `attach`, `port-forward`, `log` and `proxy` on to `nodes`. Without nodes, the server answers the first three
     /// with 500 and simulates logs.
     pub fn nodes(mut self, nodes: impl Nodes) -> Self {
@@ -222,7 +230,8 @@ impl ServerBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         // A server that replaces another server continues above that server's revisions: a watch of the old
         // history gets 410, not silence.
-        let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
+        let started = clock.now();
+        let start = u64::try_from(started.as_microsecond()).unwrap_or(0);
         let store = match &self.snapshot {
             Some(snapshot) => Store::fork(&snapshot.view, start, Retention::default()),
             None => Store::new(start, Retention::default()),
@@ -279,6 +288,8 @@ impl ServerBuilder {
             metrics: Arc::default(),
             intercept: self.intercept,
             health_checks: self.health_checks,
+            flags: self.flags,
+            started,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
             body_memory: Arc::default(),
             work_memory: WorkMemory::new(),

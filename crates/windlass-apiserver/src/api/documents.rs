@@ -11,8 +11,9 @@ use crate::auth::Identity;
 use crate::body::{Body, unread_nothing};
 use crate::metrics::Labels;
 use crate::route::percent_decode;
+use crate::state::State;
 use crate::wire::{self, ApiError, Target};
-use crate::{discovery, metrics, openapi, openid, respond};
+use crate::{discovery, metrics, openapi, openid, respond, zpages};
 
 impl Api {
     /// Answers a request for a document.
@@ -46,10 +47,17 @@ impl Api {
             headers,
         )
         .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
+        .or_else(|| zpages::respond(&self.facts(), path, request).map(Ok))
         .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
         let Some(reply) = reply else { return self.nothing_there(path) };
         self.expect_route(path, request)?;
         reply
+    }
+
+    /// Returns the facts about the server for `/statusz` and `/flagz`.
+    fn facts(&self) -> zpages::Facts<'_> {
+        let State { catalog, env, .. } = &*self.state;
+        zpages::Facts { catalog, started: self.started, now: env.now(), flags: &self.flags }
     }
 
     /// Checks the method and the `Accept` header of a request for a document. The router of the real server

@@ -104,11 +104,13 @@ const PATHS: &[&str] = &[
     "/api/v1",
     "/apis",
     "/apis/",
+    "/flagz",
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
     "/openapi/v3/",
     "/openid/v1/jwks",
+    "/statusz",
     "/version",
 ];
 

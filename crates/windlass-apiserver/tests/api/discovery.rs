@@ -454,6 +454,7 @@ async fn the_root_lists_paths() {
         "/apis",
         "/apis/apps",
         "/apis/apps/v1",
+        "/flagz",
         "/healthz",
         "/healthz/ping",
         "/livez",
@@ -462,6 +463,7 @@ async fn the_root_lists_paths() {
         "/readyz/log",
         "/openapi/v2",
         "/openapi/v3",
+        "/statusz",
         "/version",
     ] {
         assert!(paths.as_array().unwrap().contains(&json!(path)), "{path}");

@@ -18,6 +18,7 @@ mod discovery;
 mod openapi;
 mod reviews;
 mod routes;
+mod zpages;
 
 // One object, and many.
 mod crud;

@@ -41,7 +41,7 @@ struct Etcd {
 
 pub(super) async fn run() -> Result<()> {
     let words = env::args_os().map(flags::with_two_dashes);
-    let arguments = flags::parse::<Etcd>(flags::ETCD_WITHOUT_EFFECT, words);
+    let (arguments, _flags) = flags::parse::<Etcd>(flags::ETCD_WITHOUT_EFFECT, words);
     logging::start(0);
     for folder in [&arguments.data_dir, &arguments.wal_dir].into_iter().flatten() {
         fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;

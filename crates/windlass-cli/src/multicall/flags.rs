@@ -1,8 +1,8 @@
 //! The flags of the programs: flags without an effect, and the form of flags.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use crate::output::Output;
 
@@ -105,18 +105,29 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
 ];
 
 /// Parses the arguments of a program, its name first. Given flags without an effect are named on stderr; an
-/// unknown flag ends the process with an error.
+/// unknown flag ends the process with an error. Returns the program and the values of the flags, defaults included.
 pub(super) fn parse<P: CommandFactory + FromArgMatches>(
     without_effect: &[Flag],
     arguments: impl IntoIterator<Item = OsString>,
-) -> P {
-    let matches = command::<P>(without_effect).get_matches_from(arguments);
+) -> (P, Vec<(String, String)>) {
+    let command = command::<P>(without_effect);
+    let matches = command.clone().get_matches_from(arguments);
     for (name, _) in without_effect {
         if matches.contains_id(name) {
             Output::stderr().line(format_args!("--{name} has no effect on this server"));
         }
     }
-    P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    (P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()), values(&command, &matches))
+}
+
+/// Returns the names of flags, without the dashes, and the values. The values of a repeated flag are separated by commas.
+fn values(command: &Command, matches: &ArgMatches) -> Vec<(String, String)> {
+    let value = |flag: &Arg| {
+        let values = matches.try_get_raw(flag.get_id().as_str()).ok()??;
+        let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();
+        Some((flag.get_long()?.to_owned(), values.join(",")))
+    };
+    command.get_arguments().filter_map(value).collect()
 }
 
 /// Writes a flag with one dash as a flag with two: Go's package `flag` reads `-data-dir` and `--data-dir` as the same flag.

@@ -134,12 +134,15 @@ enum AuthorizationMode {
 }
 
 pub(super) async fn run() -> Result<()> {
-    let arguments = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT, env::args_os());
+    let (arguments, flags) = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT, env::args_os());
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
     open_files::raise_limit();
     let listen = arguments.listen()?;
     let mut builder = arguments.server()?;
+    for (name, value) in flags {
+        builder = builder.flag(name, value);
+    }
     let etcd = EtcdHealth::of(&arguments.etcd_servers)?;
     if let Some(etcd) = &etcd {
         builder = builder.health_check(etcd.clone());

@@ -58,6 +58,35 @@ impl Body {
         Self(Kind::Shared(pieces.into(), 0))
     }
 
+    /// Returns the number of bytes that are left of a body in memory; `None` for a stream.
+    pub(crate) fn length_in_memory(&self) -> Option<usize> {
+        match &self.0 {
+            Kind::Full(bytes) => Some(bytes.len()),
+            Kind::Shared(pieces, sent) => Some(pieces.iter().skip(*sent).map(Bytes::len).sum()),
+            Kind::Stream(_) => None,
+        }
+    }
+
+    /// Returns the bytes from `start` to before `end` of a body in memory. A stream stays whole.
+    pub(crate) fn part(self, start: usize, end: usize) -> Self {
+        match self.0 {
+            Kind::Full(bytes) => Self::full(bytes.slice(start..end)),
+            Kind::Shared(pieces, sent) => {
+                let mut at = 0;
+                let mut parts = Vec::new();
+                for piece in pieces.iter().skip(sent) {
+                    let (from, to) = (start.max(at), end.min(at + piece.len()));
+                    if from < to {
+                        parts.push(piece.slice(from - at..to - at));
+                    }
+                    at += piece.len();
+                }
+                Self::shared(parts)
+            }
+            stream @ Kind::Stream(_) => Self(stream),
+        }
+    }
+
     /// Creates a body from a stream of pieces. Each piece is sent at once.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::of(stream.map(Ok))

@@ -49,6 +49,8 @@ mod table;
 
 mod upgrade;
 
+mod content;
+
 mod body;
 
 mod managed_fields;

@@ -7,7 +7,7 @@ mod hashes;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::json;
 
 use self::documents::Document;
@@ -15,6 +15,7 @@ pub(crate) use self::documents::Documents;
 use self::hashes::{Hashes, name_of};
 use crate::aggregate::Merged;
 use crate::body::Body;
+use crate::content;
 use crate::resource::ServedResources;
 use crate::state::State;
 use crate::wire::{self, ApiError, MediaType};
@@ -32,22 +33,25 @@ pub(crate) async fn respond(
     groups: &Merged<'_>,
     documents: &Documents,
     path: &str,
-    query: Option<&str>,
-    headers: &HeaderMap,
+    (method, query, headers): (&Method, Option<&str>, &HeaderMap),
 ) -> Result<Option<Response<Body>>, ApiError> {
     if !path.starts_with("/openapi/v") {
         return Ok(None);
     }
     let hashes = documents.hashes(served, || Hashes::of(&state.catalog, served));
     let asked = Asked { state, served, documents, hashes, headers };
+    let serve = |response: Response<Body>| {
+        let is_document = response.status() == StatusCode::OK;
+        Some(if is_document { content::serve(method, headers, response) } else { response })
+    };
     if path == "/openapi/v2" {
-        return asked.version_two(groups).await.map(Some);
+        return asked.version_two(groups).await.map(serve);
     }
     match path.strip_prefix(ROOT) {
-        Some("") => Ok(Some(index(&asked.hashes, groups))),
+        Some("") => Ok(serve(index(&asked.hashes, groups))),
         Some("/") => Ok(Some(empty(StatusCode::NOT_FOUND))),
         Some(name) => match name.strip_prefix('/') {
-            Some(name) => asked.version_three(name, query).await.map(Some),
+            Some(name) => asked.version_three(name, query).await.map(serve),
             None => Ok(None),
         },
         None => Ok(None),
@@ -70,7 +74,7 @@ impl Asked<'_> {
         let accept = header_text(self.headers, header::ACCEPT);
         let in_protobuf = accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2"));
         if !in_protobuf && !accepts_json(self.headers) {
-            return Ok(empty(StatusCode::NOT_ACCEPTABLE));
+            return Ok(varying(empty(StatusCode::NOT_ACCEPTABLE)));
         }
         let (hash, content_type) = if in_protobuf {
             (&self.hashes.of_version_two_in_protobuf, PROTOBUF)
@@ -96,7 +100,7 @@ impl Asked<'_> {
             return Ok(empty(StatusCode::NOT_FOUND));
         };
         if !accepts_json(self.headers) {
-            return Ok(empty(StatusCode::NOT_ACCEPTABLE));
+            return Ok(varying(empty(StatusCode::NOT_ACCEPTABLE)));
         }
         let asked = crate::route::Query::parse(query).get("hash").map(str::to_owned);
         if asked.as_ref().is_some_and(|asked| asked != hash) {
@@ -114,21 +118,24 @@ impl Asked<'_> {
         Ok(response)
     }
 
-    /// Returns a reply with a document, or 304 for a client that has the document. A large document is compressed if the client
-    /// accepts compression.
+    /// Returns a reply with a document. A large document is compressed if the client accepts compression, unless the client asks for
+    /// a range.
     async fn reply(
         &self,
         hash: &str,
         content_type: &'static str,
         write: impl FnOnce() -> Document + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
-        let tag = format!("\"{hash}\"");
-        let known = header_text(self.headers, header::IF_NONE_MATCH)
-            .is_some_and(|tags| tags.split(',').any(|known| known.trim() == tag));
         let apart = &self.state.apart;
-        let mut response = if known {
-            empty(StatusCode::NOT_MODIFIED)
-        } else if wire::accepts_gzip(header_text(self.headers, header::ACCEPT_ENCODING)) {
+        let has_range = self.headers.contains_key(header::RANGE);
+        let accepts_gzip = wire::accepts_gzip(header_text(self.headers, header::ACCEPT_ENCODING));
+        let tag = format!("\"{hash}\"");
+        let is_known = header_text(self.headers, header::IF_NONE_MATCH)
+            .is_some_and(|tags| tags.split(',').any(|known| known.trim() == tag));
+        // A client that has the document does not wait until the document is made again.
+        let mut response = if is_known {
+            Response::new(Body::empty())
+        } else if accepts_gzip && !has_range {
             let (is_compressed, document) = self.documents.get_compressed(apart, hash, write).await?;
             let mut response = Response::new(Body::shared(document));
             if is_compressed {
@@ -162,9 +169,13 @@ fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 }
 
 fn with_type(mut response: Response<Body>, content_type: &'static str) -> Response<Body> {
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    varying(response)
+}
+
+/// Marks a response that depends on the `Accept` header.
+fn varying(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
     response
 }
 

@@ -33,7 +33,8 @@ impl Api {
         let (query, headers) = (request.uri().query(), request.headers());
         let (state, documents) = (&self.state, &self.documents);
         if let Some(reply) =
-            openapi::respond(state, &served, &merged, documents, path, query, headers).await?
+            openapi::respond(state, &served, &merged, documents, path, (request.method(), query, headers))
+                .await?
         {
             return Ok(reply);
         }

@@ -267,3 +267,73 @@ async fn an_integer_or_string_says_so_by_its_types() {
     });
     assert_eq!(widget["properties"]["ports"]["properties"], expected);
 }
+
+#[tokio::test]
+async fn a_part_of_a_document_can_be_asked_for() {
+    let api = Api::start();
+    let path = "/openapi/v3/apis/apps/v1";
+    let whole = api.get(path).await.is(200);
+    assert_eq!(whole.header("accept-ranges"), Some("bytes"));
+    let (length, tag) = (whole.body.len(), whole.header("etag").unwrap().to_owned());
+    let part = async |range: &str, more: &[(&str, &str)]| {
+        let request = api.request(Method::GET, path).header("range", range);
+        let request = more.iter().fold(request, |request, (name, value)| request.header(name, value));
+        request.send().await
+    };
+    for (range, start, end) in [
+        ("bytes=0-9", 0, 10),
+        ("bytes=-5", length - 5, length),
+        ("bytes=7-", 7, length),
+        ("bytes=3-999999999", 3, length),
+    ] {
+        let reply = part(range, &[("accept-encoding", "gzip")]).await.is(206);
+        assert!(reply.body == whole.body[start..end], "{range}");
+        let expected = format!("bytes {start}-{}/{length}", end - 1);
+        assert_eq!(reply.header("content-range"), Some(&*expected));
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+    }
+    for (range, text) in [
+        ("bytes=x", "invalid range\n"),
+        ("bytes=9-0", "invalid range\n"),
+        ("items=0-1", "invalid range\n"),
+        ("bytes=999999999-", "invalid range: failed to overlap\n"),
+    ] {
+        let reply = part(range, &[]).await.is(416);
+        assert_eq!(reply.body, text, "{range}");
+        let expected = text.contains("overlap").then(|| format!("bytes */{length}"));
+        assert_eq!(reply.header("content-range"), expected.as_deref());
+    }
+    part("bytes=0-9", &[("if-range", &tag)]).await.is(206);
+    part("bytes=0-9", &[("if-range", "\"x\"")]).await.is(200);
+    let index = api.request(Method::GET, "/openapi/v3").header("range", "bytes=0-8").send().await.is(206);
+    assert_eq!(index.body, "{\"paths\":");
+}
+
+#[tokio::test]
+async fn a_document_is_sent_on_conditions() {
+    let api = Api::start();
+    let path = "/openapi/v3/apis/batch/v1";
+    let tag = api.get(path).await.is(200).header("etag").unwrap().to_owned();
+    let weak = format!("W/{tag}");
+    let list = format!("\"x\", {tag}");
+    for (header, value, code, has_type) in [
+        ("if-none-match", &*tag, 304, false),
+        ("if-none-match", &*weak, 304, false),
+        ("if-none-match", &*list, 304, false),
+        ("if-none-match", "*", 304, false),
+        ("if-none-match", "\"x\"", 200, true),
+        ("if-match", &*tag, 200, true),
+        ("if-match", &*weak, 412, true),
+        ("if-match", "\"x\"", 412, true),
+        ("if-match", "*", 200, true),
+    ] {
+        let reply = api.request(Method::GET, path).header(header, value).send().await.is(code);
+        assert_eq!(reply.header("content-type").is_some(), has_type, "{header}: {value}");
+        assert_eq!(reply.body.is_empty(), code != 200, "{header}: {value}");
+    }
+    api.request(Method::GET, "/openapi/v3").header("if-match", "\"x\"").send().await.is(412);
+    for path in ["/openapi/v2", path] {
+        let reply = api.request(Method::GET, path).accept("text/html").send().await.is(406);
+        assert!(reply.headers.get_all("vary").iter().any(|name| name == "Accept"), "{path}");
+    }
+}

@@ -4,11 +4,15 @@
 //! ready. Other checks may be added.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
+use windlass_schema::go_quote;
 
 use crate::body::Body;
+use crate::route::Query;
 
 /// The checks of every server. Clients name checks in requests.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
@@ -42,18 +46,26 @@ pub(super) fn respond(
     if results.is_empty() {
         return None;
     }
-    let failed = results.iter().find_map(|(_, result)| result.as_ref().err());
-    let text = match (segments, failed) {
-        ([_], None) if asks_verbose(query) => format!("{}{endpoint} check passed\n", listed(&results)),
+    let query = Query::parse(query);
+    let is_single = segments.len() > 1;
+    let excluded: BTreeSet<&str> = if is_single { BTreeSet::new() } else { query.all("exclude").collect() };
+    let mut counted = results.iter().filter(|(name, _)| !excluded.contains(&**name));
+    let failed = counted.find_map(|(_, result)| result.as_ref().err());
+    let text = match (is_single, failed) {
+        (false, None) if query.get("verbose").is_some() => {
+            format!("{}{endpoint} check passed\n", listed(&results, &excluded))
+        }
         (_, None) => "ok".to_owned(),
-        ([_], Some(_)) => format!("{}{endpoint} check failed\n", listed(&results)),
-        (_, Some(why)) => format!("internal server error: {why}\n"),
+        (false, Some(_)) => format!("{}{endpoint} check failed\n", listed(&results, &excluded)),
+        (true, Some(why)) => format!("internal server error: {why}\n"),
     };
     let mut response = Response::new(Body::full(text));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !is_single || failed.is_some() {
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
     if failed.is_some() {
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     }
@@ -84,17 +96,20 @@ fn all(added: &[Box<dyn HealthCheck>]) -> Vec<Checked<'_>> {
     own.chain(added).collect()
 }
 
-fn asks_verbose(query: Option<&str>) -> bool {
-    query.is_some_and(|query| query.split('&').any(|pair| pair == "verbose" || pair.starts_with("verbose=")))
-}
-
-fn listed(results: &[Checked<'_>]) -> String {
-    let line = |(name, result): &Checked<'_>| {
-        if result.is_ok() {
-            format!("[+]{name} ok\n")
-        } else {
-            format!("[-]{name} failed: reason withheld\n")
-        }
+/// Writes a line for each check, and a warning about the names in `excluded` that no check has.
+fn listed(results: &[Checked<'_>], excluded: &BTreeSet<&str>) -> String {
+    let line = |(name, result): &Checked<'_>| match result {
+        _ if excluded.contains(&**name) => format!("[+]{name} excluded: ok\n"),
+        Ok(()) => format!("[+]{name} ok\n"),
+        Err(_) => format!("[-]{name} failed: reason withheld\n"),
     };
-    results.iter().map(line).collect()
+    let mut text: String = results.iter().map(line).collect();
+    let is_known = |name: &str| results.iter().any(|(known, _)| known == name);
+    let unknown: Vec<String> =
+        excluded.iter().filter(|name| !is_known(name)).map(|name| go_quote(name)).collect();
+    if !unknown.is_empty() {
+        let unknown = unknown.join(",");
+        let _ = writeln!(text, "warn: some health checks cannot be excluded: no matches for {unknown}");
+    }
+    text
 }

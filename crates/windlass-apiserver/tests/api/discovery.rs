@@ -54,6 +54,30 @@ async fn it_says_when_it_is_well() {
 }
 
 #[tokio::test]
+async fn health_checks_are_excluded_by_name() {
+    let api = Api::start();
+    let text = async |path: &str| {
+        let reply = api.get(path).await.is(200);
+        let text = String::from_utf8(reply.body.to_vec()).unwrap();
+        // A real server has more checks.
+        let is_shared =
+            |line: &&str| !line.starts_with("[+]") || line.contains("ping") || line.contains("etcd ");
+        text.lines().filter(is_shared).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(text("/healthz?exclude=ping").await, "ok");
+    assert_eq!(
+        text("/livez?exclude=ping&exclude=x%26&verbose").await,
+        "[+]ping excluded: ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for \"x&\"\nlivez check passed"
+    );
+    // A single check has no verbose form, and no header about the type.
+    for path in ["/readyz/ping", "/readyz/ping?verbose", "/readyz/ping?exclude=ping"] {
+        assert_eq!(text(path).await, "ok", "{path}");
+        assert_eq!(api.get(path).await.header("x-content-type-options"), None, "{path}");
+    }
+    assert_eq!(api.get("/readyz").await.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[tokio::test]
 async fn the_core_group_has_one_version() {
     let api = Api::start();
     let versions = api.get("/api").await.is(200).json();

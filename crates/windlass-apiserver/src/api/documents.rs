@@ -49,7 +49,7 @@ impl Api {
         )
         .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
         .or_else(|| zpages::respond(&self.facts(), path, request).map(Ok))
-        .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
+        .or_else(|| metrics::respond(&self.metrics, &self.state, path, request.method()).map(Ok));
         let Some(reply) = reply else { return self.nothing_there(path) };
         self.expect_route(path, request)?;
         reply
@@ -71,8 +71,6 @@ impl Api {
             ["openid", ..] => &["application/jwk-set+json"],
             ["api", ..] => &[],
             ["apis", group, _] if self.state.builtin.group(group).is_some() => &[],
-            // There, a DELETE sets the metrics back.
-            ["metrics"] if request.method() == Method::DELETE => &[],
             _ => return Ok(()),
         };
         if request.method() != Method::GET {

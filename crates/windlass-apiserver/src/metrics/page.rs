@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::{HeaderValue, Method, Response};
 
 use super::series::BUCKETS;
 use super::{Metrics, process};
@@ -15,14 +15,31 @@ use crate::flow_control::Counts;
 use crate::state::State;
 use crate::verb::Verb;
 
-/// Answers `GET /metrics`; `None` for any other path.
-pub(crate) fn respond(metrics: &Metrics, state: &State, path: &str) -> Option<Response<Body>> {
+/// Answers a request for `/metrics`; `None` for any other path. A DELETE sets the metrics of requests back.
+pub(crate) fn respond(
+    metrics: &Metrics,
+    state: &State,
+    path: &str,
+    method: &Method,
+) -> Option<Response<Body>> {
     if path != "/metrics" {
         return None;
     }
-    let mut response = Response::new(Body::full(page(metrics, state)));
-    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-    response.headers_mut().insert(CONTENT_TYPE, text);
+    let is_reset = method == Method::DELETE;
+    if is_reset {
+        metrics.series.clear();
+    }
+    let (text, content_type) = if is_reset {
+        ("metrics reset\n".to_owned(), "text/plain; charset=utf-8")
+    } else {
+        (page(metrics, state), "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+    };
+    let mut response = Response::new(Body::full(text));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if !is_reset && let Some(start) = process::start() {
+        headers.insert("process-start-time-unix", HeaderValue::from(start));
+    }
     Some(response)
 }
 

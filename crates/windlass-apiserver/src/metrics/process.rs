@@ -25,6 +25,11 @@ pub(super) fn numbers() -> Vec<(&'static str, &'static str, f64)> {
     numbers
 }
 
+/// Returns the start of the process, in seconds since 1970.
+pub(super) fn start() -> Option<u64> {
+    Some(Times::read()?.start()? as u64)
+}
+
 fn as_float(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::INFINITY, f64::from)
 }

@@ -145,6 +145,11 @@ impl SeriesMap {
         Arc::clone(by_hash.entry(hash).or_insert_with(|| new(labels)))
     }
 
+    /// Forgets all series.
+    pub(super) fn clear(&self) {
+        self.by_hash.write().clear();
+    }
+
     /// Returns all series, sorted by labels.
     pub(super) fn sorted(&self) -> Vec<Arc<Series>> {
         let mut all: Vec<Arc<Series>> = self.by_hash.read().values().map(Arc::clone).collect();

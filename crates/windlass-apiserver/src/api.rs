@@ -75,7 +75,10 @@ impl Handle for Api {
             let audit_id = self.state.env.uid();
             let (head, body) = request.into_parts();
             if Route::is_unclear(&percent_decode(head.uri.path(), false)) {
-                return finish(respond::unclear_path(&head.uri), &head.method, &audit_id);
+                let mut response = finish(respond::unclear_path(&head.uri), &head.method, &audit_id);
+                // The real server fails before the header is set.
+                response.headers_mut().remove(header::CACHE_CONTROL);
+                return response;
             }
             let recognised = async { Recognised::new(&head, &identity, &self.state, self.request_timeout) };
             let recognised = match or_internal(&head.uri, recognised).await {

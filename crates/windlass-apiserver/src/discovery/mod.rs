@@ -67,7 +67,7 @@ pub(crate) fn respond(
         ["apis"] => document(headers, query, &legacy::group_list(groups)),
         ["api", version] => document(headers, query, &legacy::resource_list("", table.version("", version)?)),
         ["apis", group] if !group.is_empty() => document(headers, query, &legacy::group(groups, group)?),
-        ["apis", group, version] => {
+        ["apis", group, version] if !group.is_empty() => {
             document(headers, query, &legacy::resource_list(group, table.version(group, version)?))
         }
         _ => return None,

@@ -7,6 +7,7 @@ use http::{Response, StatusCode};
 
 use super::{Call, options, undecodable};
 use crate::body::Body;
+use crate::route::Query;
 use crate::state::State;
 use crate::store::View;
 use crate::verb::Verb;
@@ -20,6 +21,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     call.negotiate()?;
+    refuse_export(&call.query)?;
     let revision = options::revision(call.query.text("resourceVersion")).map_err(|why| {
         // Events are not read from the cache, and the cache has other error messages.
         match call.resource.strategy.config.ttl {
@@ -32,6 +34,15 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let shown = call.resource.present_one(stored).await;
     let shown = shown.map_err(|error| undecodable::at_read(call, stored, &error))?;
     call.object(StatusCode::OK, &shown).await
+}
+
+/// Refuses the parameter `export`, which is gone.
+fn refuse_export(query: &Query) -> Result<(), ApiError> {
+    if query.flag("export").unwrap_or(false) {
+        let why = "the export parameter, deprecated since v1.14, is no longer supported";
+        return Err(ApiError::bad_request(why));
+    }
+    Ok(())
 }
 
 /// Waits like [`not_older`] for kinds that the real server reads from a cache. Does not wait for other kinds.

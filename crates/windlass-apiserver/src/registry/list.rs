@@ -422,8 +422,8 @@ async fn position(
     let revision = options::revision(&options.resource_version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
     match revision {
-        // Resource version "0": any cached state is acceptable, and `limit` is ignored.
-        Some(0) => Ok(whole(store.view(), 0)),
+        // Resource version "0": any cached state is acceptable, and `limit` is ignored. Another zero, such as "00", is no such wish.
+        Some(0) => Ok(whole(store.view(), if options.resource_version == "0" { 0 } else { options.limit })),
         Some(revision)
             if options.version_match == VersionMatch::Exact
                 || options.version_match == VersionMatch::Unset && options.limit > 0 =>

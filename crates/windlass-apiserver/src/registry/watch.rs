@@ -19,9 +19,10 @@ use super::reply::{SHARED, sent_metadata};
 use crate::body::{Body, Messages};
 use crate::resource::Resource;
 use crate::respond::{self, object_bytes, write_partial_metadata};
+use crate::route::Query;
 use crate::state::State;
 use crate::store::{Change, Event, Stored, Tail, Watched};
-use crate::wire::{self, ApiError, Format, Representation};
+use crate::wire::{self, ApiError, FieldOperator, FieldRequirement, FieldSelector, Format, Representation};
 use windlass_kinds::table::IncludeObject;
 
 /// The interval of bookmarks.
@@ -45,6 +46,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut options = ListOptions::parse(&call.query, &call.resource, true)?;
     if !call.route.name.is_empty() {
         // The `/watch/` prefix with a name watches only that object.
+        expect_name(&call.query, &call.route.name)?;
         options.selection = options.selection.of_name(&call.route.name);
     }
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
@@ -452,4 +454,17 @@ impl Watcher {
         events.push("BOOKMARK", [&object_bytes(&object), &[]])?;
         Ok(events.into_bytes())
     }
+}
+
+/// Checks that a field selector beside a name in the path selects the name.
+fn expect_name(query: &Query, name: &str) -> Result<(), ApiError> {
+    let selector = FieldSelector::parse(query.text("fieldSelector"))?;
+    let is_name = |requirement: &&FieldRequirement| {
+        requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
+    };
+    let selected = selector.requirements().iter().find(is_name);
+    if selector.is_empty() || selected.is_some_and(|selected| selected.value == name) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"))
 }

@@ -293,3 +293,22 @@ async fn events_of_the_future_are_not_waited_for() {
     let reply = api.get(&format!("/api/v1/namespaces/{ns}/events?{future}")).await.is(504);
     assert_eq!(reply.header("retry-after"), None);
 }
+
+#[tokio::test]
+async fn a_zero_in_other_words_keeps_the_limit() {
+    let api = Api::start();
+    let path = five(&api).await;
+    for (version, count) in [("0", 5), ("00", 2)] {
+        let list = api.get(&format!("{path}?resourceVersion={version}&limit=2")).await.is(200);
+        assert_eq!(list.names().len(), count, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn the_errors_of_list_options_are_in_the_order_of_the_checks() {
+    let api = Api::start();
+    let message =
+        async |query: &str| api.get(&format!("/api/v1/configmaps?{query}")).await.is(422).text_at("/message");
+    expect![[r#"ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided, resourceVersionMatch: Unsupported value: "\u003c": supported values: "Exact", "NotOlderThan", "", sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list]"#]]
+        .assert_eq(&message("resourceVersionMatch=%3C&continue=a&sendInitialEvents=true").await);
+}

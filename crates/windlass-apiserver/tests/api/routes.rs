@@ -544,3 +544,28 @@ async fn methods_that_are_no_verb_are_not_allowed() {
         "405 MethodNotAllowed: the server does not allow this method on the requested resource"
     ]);
 }
+
+#[tokio::test]
+async fn a_group_without_a_name_has_no_versions() {
+    let api = Api::start();
+    for method in [Method::GET, Method::POST] {
+        let reply = api.request(method, "/apis//v1").send().await.is(404);
+        assert_eq!(reply.body, "404 page not found\n");
+    }
+    // The server fails before the other headers are set.
+    let unclear = api.get("/api/v1/watch").await.is(500);
+    assert_eq!(unclear.header("cache-control"), None);
+}
+
+#[tokio::test]
+async fn the_parameter_export_is_gone() {
+    let api = Api::start();
+    for (value, code) in [("true", 400), ("x", 400), ("false", 200), ("0", 200)] {
+        let reply = api.get(&format!("/api/v1/namespaces/default?export={value}")).await.is(code);
+        if code == 400 {
+            let why = "the export parameter, deprecated since v1.14, is no longer supported";
+            assert_eq!(reply.text_at("/message"), why);
+        }
+    }
+    api.get("/api/v1/namespaces?export=true").await.is(200);
+}

@@ -340,3 +340,23 @@ async fn the_initial_bookmark_has_the_zero_values_of_the_kind() {
     let annotations = watch.next().await.object["metadata"]["annotations"].clone();
     assert_eq!(annotations["deprecated.daemonset.template.generation"], "0");
 }
+
+#[tokio::test]
+async fn a_field_selector_beside_a_name_selects_the_name() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let watched = format!("/api/v1/watch/namespaces/{ns}/configmaps/a?timeoutSeconds=1");
+    for (selector, code) in [
+        ("metadata.name%3Da", 200),
+        ("metadata.name%3Da,metadata.namespace%3Dx", 200),
+        ("metadata.name%3Db", 400),
+        ("metadata.namespace%3Dx", 400),
+        ("metadata.name!%3Db", 400),
+    ] {
+        let reply = api.get(&format!("{watched}&fieldSelector={selector}")).await.is(code);
+        if code == 400 {
+            let why = "fieldSelector metadata.name doesn't match requested name";
+            assert_eq!(reply.text_at("/message"), why, "{selector}");
+        }
+    }
+}

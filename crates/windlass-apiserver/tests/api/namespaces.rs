@@ -199,3 +199,12 @@ async fn an_update_without_a_change_removes_a_terminating_namespace_without_fina
     api.patch(&path, MERGE_PATCH, json!({})).await.is(200);
     api.get(&path).await.is(404);
 }
+
+#[tokio::test]
+async fn the_label_of_a_generated_name_has_no_manager() {
+    let api = Api::start();
+    let reply =
+        api.post("/api/v1/namespaces?dryRun=All", json!({"metadata": {"generateName": "a"}})).await.is(201);
+    assert_eq!(reply.at("/metadata/labels/kubernetes.io~1metadata.name"), reply.at("/metadata/name"));
+    assert_eq!(reply.at("/metadata/managedFields/0/fieldsV1"), json!({"f:metadata": {"f:generateName": {}}}));
+}

@@ -506,3 +506,16 @@ async fn the_role_of_a_binding_for_the_whole_cluster_has_no_namespace() {
     let refused = as_user.post(&bindings, binding(&format!("{}-x", api.id), "Role", "x")).await.is(400);
     assert_eq!(refused.text_at("/message"), "Namespace parameter required.");
 }
+
+#[tokio::test]
+async fn a_generated_name_of_a_role_begins_with_no_dots_alone() {
+    let api = Api::start();
+    for start in [".", ".."] {
+        let role = json!({"metadata": {"generateName": start}});
+        let reply =
+            api.post("/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All", role).await.is(422);
+        let message = format!("Invalid value: \"{start}\": may not be '{start}'");
+        assert_eq!(reply.at("/details/causes/0/message"), message);
+        assert_eq!(reply.at("/details/causes/0/field"), "metadata.generateName");
+    }
+}

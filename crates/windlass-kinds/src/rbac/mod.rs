@@ -19,5 +19,8 @@ pub(crate) static KINDS: &[(&str, &Kind)] = &[
 /// The API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-const CONFIG: KindConfig =
-    KindConfig { name: names::path_segment_name, create_on_update: true, ..KindConfig::DATA };
+const CONFIG: KindConfig = KindConfig {
+    name: |name, _| names::path_segment_name(name, false),
+    create_on_update: true,
+    ..KindConfig::DATA
+};

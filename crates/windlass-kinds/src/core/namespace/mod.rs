@@ -45,10 +45,11 @@ const CONFIG: KindConfig = KindConfig {
 
 fn label_with_name(object: &mut Value) {
     let name = meta::name(object).to_owned();
+    if name.is_empty() {
+        return;
+    }
     let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
-    if let Some(labels) = labels.as_object_mut()
-        && !name.is_empty()
-    {
+    if let Some(labels) = labels.as_object_mut() {
         labels.insert(NAME_LABEL.to_owned(), name.into());
     }
 }

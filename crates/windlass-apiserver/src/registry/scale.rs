@@ -12,12 +12,12 @@ use super::options::{self, WriteOptions};
 use super::patch::{self, Patch};
 use super::update::expect_name;
 use super::write::{self, Change};
-use super::{Call, undecodable};
+use super::{Call, metadata, undecodable};
 use crate::body::Body;
 use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
 use crate::resource::ScalePaths;
-use crate::wire::{ApiError, LabelSelector};
+use crate::wire::{ApiError, GroupResource, LabelSelector};
 use windlass_kinds::kind_names::SCALE;
 
 /// The replicas of a custom resource without replicas, before a change of the scale.
@@ -104,10 +104,14 @@ impl ScaleChange {
             Self::Replace(scale) => scale.clone(),
             Self::Patch(patch, options) => {
                 let patch = patch.as_ref().map_err(Clone::clone)?;
-                as_scale(call, |call| patched(call, patch, *options, old))?
+                let new = as_scale(call, |call| patched(call, patch, *options, old))?;
+                expect_name(call, &new)?;
+                new
             }
             Self::Apply(..) => unreachable!("returned above"),
         };
+        metadata::settle_namespace(call, &mut new)?;
+        self.check_uid(call, &new, old)?;
         let mut old = old.clone();
         // Go omits a zero: no manager gets or loses the field.
         for scale in [&mut new, &mut old] {
@@ -119,6 +123,23 @@ impl ScaleChange {
         let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
         fields.track(Some(&old), &mut new).await;
         Ok(new)
+    }
+}
+
+impl ScaleChange {
+    /// Checks the uid of a scale, a precondition of the change. A patch of the scale of a custom resource has no such precondition.
+    fn check_uid(&self, call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+        let (wanted, found) = (meta::uid(new), meta::uid(old));
+        match self {
+            _ if wanted.is_empty() || wanted == found => Ok(()),
+            Self::Replace(_) => Err(metadata::other_uid(call, wanted, found)),
+            _ if call.resource.is_custom() => Ok(()),
+            _ => {
+                let scales = format!("{}/scale", call.resource.plural);
+                let scales = GroupResource::new(&*call.resource.group, scales);
+                Err(ApiError::uid_precondition(&scales, &call.route.name, wanted, found))
+            }
+        }
     }
 }
 

@@ -84,3 +84,48 @@ async fn the_replicas_of_a_custom_resource_are_those_of_a_scale() {
     let refused = api.post(&path, body).await.is(422);
     assert!(refused.text_at("/message").ends_with("should be less than or equal to 2147483647"));
 }
+
+#[tokio::test]
+async fn a_scale_is_that_of_the_object_in_the_path() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments");
+    api.post(&path, deployment("a")).await.is(201);
+    let scale = format!("{path}/a/scale");
+    let patch = async |metadata: Value| {
+        api.patch(&scale, MERGE_PATCH, json!({"metadata": metadata, "spec": {"replicas": 2}})).await
+    };
+    let put = async |mut metadata: Value| {
+        metadata["name"] = json!("a");
+        let body = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": {"replicas": 2}});
+        api.put(&format!("{scale}?dryRun=All"), body).await
+    };
+    let undeterminable = "the name of the object (a based on URL) was undeterminable: name must be provided";
+    let namespace = "the namespace of the provided object does not match the namespace sent on the request";
+    for (reply, code, message) in [
+        (
+            patch(json!({"name": "x"})).await,
+            400,
+            "the name of the object (x) does not match the name on the URL (a)",
+        ),
+        (patch(json!({"name": null})).await, 400, undeterminable),
+        (patch(json!({"namespace": "other"})).await, 400, namespace),
+        (put(json!({"namespace": "other"})).await, 400, namespace),
+        (
+            patch(json!({"uid": "x"})).await,
+            409,
+            "Operation cannot be fulfilled on deployments/scale.apps \"a\": Precondition failed: UID in precondition: x, UID in object meta: ",
+        ),
+        (
+            put(json!({"uid": "x"})).await,
+            409,
+            "Operation cannot be fulfilled on deployments.apps \"a\": StorageError: invalid object, Code: 4, Key: /deployments/",
+        ),
+    ] {
+        let found = reply.is(code).text_at("/message");
+        assert!(found.starts_with(message), "{found}");
+    }
+    let uid = api.get(&scale).await.at("/metadata/uid");
+    put(json!({"uid": uid, "namespace": ns})).await.is(200);
+    patch(json!({"uid": uid})).await.is(200);
+}

@@ -19,6 +19,9 @@ const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s
 const UNVERSIONED: [&str; 6] =
     ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "DeleteOptions"];
 
+/// The version of a group that a body of a subresource may have besides `v1`.
+const OTHER_VERSION_OF_EVICTION: &str = "policy/v1beta1";
+
 impl Call<'_> {
     /// Reads the body as an object of the resource.
     ///
@@ -109,11 +112,19 @@ impl Call<'_> {
             return Err(self.unrecognized_as(kind, &why));
         }
         let expected = crate::resource::api_version(group, version);
-        // Any version of the group will do: an `Eviction` has two.
         let found_group = found_version.split_once('/').map_or("", |(group, _)| group);
         let is_other = !found_version.is_empty() && found_group != group;
         if !is_other && (found_kind.is_empty() || found_kind == kind) {
-            return Ok(());
+            let known = ["", expected.as_str(), OTHER_VERSION_OF_EVICTION];
+            if known.contains(&found_version) {
+                return Ok(());
+            }
+            let why = format!(
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                go_quote(kind),
+                go_quote(found_version)
+            );
+            return Err(refused(kind, version_of(found_version), kind, &why));
         }
         let (found_version, found_kind) = (text_or(found_version, &expected), text_or(found_kind, kind));
         let why = self.decode_error_of_kind(object, &found_version, &found_kind).unwrap_or_else(|| {

@@ -396,3 +396,27 @@ async fn a_body_of_another_kind_than_the_subresource_is_refused() {
         serviceaccounts/a/token: 400 BadRequest: the object provided is unrecognized (must be of type TokenRequest): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)
     "#]].assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn the_body_of_a_subresource_has_a_known_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let core = format!("/api/v1/namespaces/{ns}");
+    for (path, version, kind) in [
+        ("serviceaccounts/a/token", "authentication.k8s.io/v1beta1", "TokenRequest"),
+        ("pods/a/eviction", "policy/v2", "Eviction"),
+        ("pods/a/binding", "v2", "Binding"),
+        ("bindings", "v2", "Binding"),
+    ] {
+        for body in [json!({"apiVersion": version, "kind": kind}), json!({"apiVersion": version})] {
+            let reply = api.post(&format!("{core}/{path}"), body).await.is(400);
+            let short = version.rsplit('/').next().unwrap();
+            let message = format!(
+                "{kind} in version \"{short}\" cannot be handled as a {kind}: no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+            );
+            assert_eq!(reply.text_at("/message"), message);
+        }
+    }
+    let eviction = json!({"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}});
+    api.post(&format!("{core}/pods/a/eviction"), eviction).await.is(404);
+}

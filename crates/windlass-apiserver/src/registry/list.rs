@@ -12,10 +12,12 @@ use super::options::{self, ListOptions, VersionMatch};
 use super::pieces::{ListText, PIECE, Pieces, WriteItem};
 use super::{Call, protobuf_list, reply, text_list, undecodable};
 use crate::body::Body;
+use crate::meta;
 use crate::resource::{InternalForm, Unconverted};
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
+use windlass_kinds::resources::FLOW_SCHEMAS;
 use windlass_kinds::table::{IncludeObject, TableKind};
 
 /// The seconds for which the pages of a list can be read, if the history reaches back that far: the interval
@@ -46,10 +48,14 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 /// Writes a page of a collection in the form that was asked for.
 pub(super) async fn reply(
     call: &Call<'_>,
-    page: Page,
+    mut page: Page,
     negotiated: Negotiated,
 ) -> Result<Response<Body>, ApiError> {
     let form = ItemForm::new(call, negotiated)?;
+    if matches!(form, ItemForm::Row { .. }) && call.resource.storage == *FLOW_SCHEMAS {
+        // The rows of flow schemas are in the order in which the schemas match requests.
+        page.items.sort_by_cached_key(|item| precedence(&item.value()));
+    }
     if negotiated.format == Format::Protobuf {
         return protobuf_list::reply(call, form, page, negotiated).await;
     }
@@ -72,6 +78,12 @@ pub(super) async fn reply(
     // A long list is serialised while the list is sent.
     let line_feed = Bytes::from_static(b"\n");
     Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated))
+}
+
+/// Returns the precedence and the name of a flow schema.
+fn precedence(schema: &Value) -> (i64, String) {
+    let precedence = schema.pointer("/spec/matchingPrecedence").and_then(Value::as_i64);
+    (precedence.unwrap_or_default(), meta::name(schema).to_owned())
 }
 
 /// Returns whether the objects do not fit into a piece.

@@ -223,3 +223,18 @@ async fn the_objects_of_the_server_are_restored() {
     }
     assert_eq!(json!(precedences), json!([10_000, 7_777, 9_000]));
 }
+
+#[tokio::test]
+async fn a_table_of_flow_schemas_is_in_the_order_of_precedence() {
+    let api = Api::start();
+    let path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    let request = api.request(Method::GET, path).accept("application/json;as=Table;v=v1;g=meta.k8s.io");
+    let table = request.send().await.is(200).json();
+    let rows = table["rows"].as_array().unwrap().iter();
+    let order: Vec<(i64, &str)> =
+        rows.map(|row| (row["cells"][2].as_i64().unwrap(), row["cells"][0].as_str().unwrap())).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(order.first(), Some(&(1, "exempt")));
+    // A list stays in the order of the names.
+    assert!(api.get(path).await.names().is_sorted());
+}

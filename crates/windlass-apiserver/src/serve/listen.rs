@@ -30,7 +30,7 @@ use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};
 use super::switch::Switch;
 use super::unread::DrainOnDrop;
-use super::{CertificateAuthority, CertificateError, Handle, RequestBody, refuse};
+use super::{CertificateAuthority, CertificateError, Handle, RequestBody, malformed, refuse};
 use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
 use crate::wire::ApiError;
@@ -472,6 +472,9 @@ impl Accept {
         client: ClientAuth,
         stranger: &Stranger,
     ) -> Response<Body> {
+        if let Some(refusal) = malformed::refusal(&request) {
+            return refusal;
+        }
         let since = Instant::now();
         let authenticated = authenticate(&client, request.headers(), |token| {
             let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());

@@ -14,6 +14,7 @@ mod ec_key;
 mod freed_memory;
 mod kubeconfig;
 mod listen;
+mod malformed;
 mod server_certificate;
 mod strangers;
 mod switch;

@@ -4,9 +4,10 @@
 use expect_test::expect;
 use http::Method;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fixtures::{config_map, deployment, group, pod, widgets_path};
-use crate::harness::{Api, MERGE_PATCH, Reply, STRATEGIC_PATCH, lines};
+use crate::harness::{Api, MERGE_PATCH, Reply, STRATEGIC_PATCH, deadline, lines};
 
 /// Returns the code of a reply, and the message or the kind of the object.
 fn brief(reply: &Reply) -> String {
@@ -568,4 +569,48 @@ async fn the_parameter_export_is_gone() {
         }
     }
     api.get("/api/v1/namespaces?export=true").await.is(200);
+}
+
+#[tokio::test]
+async fn a_malformed_request_is_refused_before_authentication() {
+    let api = Api::start_over_tls();
+    let mut seen = Vec::new();
+    for (head, host) in [
+        ("GET /version", ""),
+        ("GET /version", "Host: a\r\nHost: b\r\n"),
+        ("GET /version", "Host: a b\r\n"),
+        ("GET /version%zz", "Host: a\r\n"),
+        ("GET /version?a=%zz", "Host: a\r\n"),
+        ("GET version", "Host: a\r\n"),
+        ("OPTIONS *", "Host: a\r\n"),
+        ("GET *", "Host: a\r\n"),
+        ("CONNECT a:1", "Host: a\r\n"),
+        ("GET /version", "Host: a\r\nExpect: something\r\n"),
+    ] {
+        let mut connection = api.connect().await;
+        let authorization = api.authorization().await;
+        let request = format!("{head} HTTP/1.1\r\n{host}{authorization}Connection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut reply = Vec::new();
+        // Some servers end the connection without the end of TLS.
+        let _ = tokio::time::timeout(deadline(), connection.read_to_end(&mut reply)).await.unwrap();
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        let (status, body) =
+            (reply.get(9..12).unwrap_or_default(), reply.split("\r\n\r\n").nth(1).unwrap_or_default());
+        let body = if body.starts_with('{') { "a document" } else { body.trim() };
+        seen.push(format!("{head} {host:?}: {status} {body}").trim_end().to_owned());
+    }
+    expect![[r#"
+        GET /version "": 400 400 Bad Request: missing required Host header
+        GET /version "Host: a\r\nHost: b\r\n": 400 400 Bad Request
+        GET /version "Host: a b\r\n": 400 400 Bad Request: malformed Host header
+        GET /version%zz "Host: a\r\n": 400 400 Bad Request
+        GET /version?a=%zz "Host: a\r\n": 200 a document
+        GET version "Host: a\r\n": 400 400 Bad Request
+        OPTIONS * "Host: a\r\n": 200
+        GET * "Host: a\r\n": 404 404 page not found
+        CONNECT a:1 "Host: a\r\n": 404 404 page not found
+        GET /version "Host: a\r\nExpect: something\r\n": 417
+    "#]]
+    .assert_eq(&lines(&seen));
 }

@@ -36,11 +36,32 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
 
 /// Parses a YAML document.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
-    if let Some(value) = as_json(bytes) {
-        return Ok(Parsed { value, duplicates: Vec::new() });
+    let mut parsed = if let Some(value) = as_json(bytes) {
+        Parsed { value, duplicates: Vec::new() }
+    } else {
+        let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+        on_large_stack(|| read(first_document(text)))?
+    };
+    whole_numbers(&mut parsed.value);
+    Ok(parsed)
+}
+
+/// Converts floats without a fraction to integers: the real server converts YAML to JSON, writes a float below 1e21 without an exponent,
+/// and reads the text as an integer if the text fits into 64 bits.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            // Beyond 2^53, the last digits of the text are zeros. The text is not the float itself.
+            let text =
+                number.as_f64().filter(|float| float.fract() == 0.0).map(|float| format!("{}", float + 0.0));
+            if let Some(whole) = text.and_then(|text| text.parse::<i64>().ok()) {
+                *value = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        _ => {}
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    on_large_stack(|| read(first_document(text)))
 }
 
 /// Cuts off the documents after the first document: kube-apiserver ignores further documents.

@@ -4,7 +4,7 @@ use expect_test::expect;
 use http::Method;
 use serde_json::json;
 
-use crate::fixtures::widgets_path;
+use crate::fixtures::{deployment, widgets_path};
 use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH, lines};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -288,4 +288,23 @@ async fn options_of_a_deletion_without_a_version_are_those_of_the_meta_group() {
         400 BadRequest: couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string
         400 BadRequest: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go struct field .kind of type string
     "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_whole_number_in_yaml_is_an_integer() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments?dryRun=All");
+    let mut body = deployment("a");
+    body["spec"]["replicas"] = json!(4.0);
+    let text = body.to_string();
+    assert!(text.contains("\"replicas\":4.0"), "{text}");
+    let yaml = api.request(Method::POST, &path).body("application/yaml", text.clone()).send().await.is(201);
+    assert_eq!(yaml.at("/spec/replicas"), 4);
+    api.request(Method::POST, &path).body("application/json", text).send().await.is(400);
+    body["spec"]["replicas"] = json!(100);
+    let spec = body["spec"].to_string().replace("\"replicas\":100", "\"replicas\": 1e2");
+    let document = format!("apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: a}}\nspec: {spec}\n");
+    let yaml = api.request(Method::POST, &path).body("application/yaml", document).send().await.is(201);
+    assert_eq!(yaml.at("/spec/replicas"), 100);
 }

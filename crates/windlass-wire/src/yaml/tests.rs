@@ -14,6 +14,17 @@ fn plain_scalars_are_yaml_1_1() {
 }
 
 #[test]
+fn a_float_without_a_fraction_is_an_integer() {
+    let expected = json!({"a": 1, "b": 100, "c": 0, "d": 10_000_000_000_000_000_i64, "e": 1.5, "f": 1e19});
+    for text in [
+        &br#"{"a": 1.0, "b": 1e2, "c": -0.0, "d": 1e16, "e": 1.5, "f": 1e19}"#[..],
+        b"a: 1.0\nb: 1e2\nc: -0.0\nd: 1e16\ne: 1.5\nf: 1e19\n",
+    ] {
+        assert_eq!(parse(text).expect("YAML").value, expected);
+    }
+}
+
+#[test]
 fn a_duplicate_key_is_reported_with_its_line() {
     let parsed = parse(b"kind: ConfigMap\nmetadata:\n  name: a\n  name: b\n").expect("YAML");
     assert_eq!(parsed.value, json!({"kind": "ConfigMap", "metadata": {"name": "b"}}));
@@ -52,7 +63,7 @@ fn the_deepest_nesting_fits_the_stack() {
 #[test]
 fn json_is_yaml() {
     let parsed = parse(b" {\"a\": [1, \"yes\", 1e3, null], \"b\": {}}\n").expect("YAML");
-    assert_eq!(parsed.value, json!({"a": [1, "yes", 1e3, null], "b": {}}));
+    assert_eq!(parsed.value, json!({"a": [1, "yes", 1_000, null], "b": {}}));
     let parsed = parse(b"{\"a\": 1,\n \"a\": 2}").expect("YAML");
     assert_eq!(parsed.value, json!({"a": 2}));
     assert_eq!(parsed.duplicates, ["yaml: unmarshal errors:\n  line 2: key \"a\" already set in map"]);

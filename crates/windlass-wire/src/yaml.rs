@@ -1,8 +1,11 @@
 //! YAML bodies, with the booleans of YAML 1.1, as in kube-apiserver.
 
+mod node;
+
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Options};
 
+use self::node::Node;
 use super::json::{self, MAX_DEPTH};
 
 /// The stack for the nesting of a document: a level takes tens of kilobytes in a debug build. Only used pages
@@ -103,11 +106,12 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> R
 }
 
 fn read(text: &str) -> Result<Parsed, String> {
-    match serde_saphyr::from_str_with_options::<Value>(text, options(DuplicateKeyPolicy::Error)) {
-        Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
+    match serde_saphyr::from_str_with_options::<Node>(text, options(DuplicateKeyPolicy::Error)) {
+        Ok(Node(value)) => Ok(Parsed { value, duplicates: Vec::new() }),
         Err(Error::DuplicateMappingKey { key, location }) => {
-            let value = serde_saphyr::from_str_with_options(text, options(DuplicateKeyPolicy::LastWins))
-                .map_err(|error| explain(&error))?;
+            let Node(value) =
+                serde_saphyr::from_str_with_options(text, options(DuplicateKeyPolicy::LastWins))
+                    .map_err(|error| explain(&error))?;
             let key = windlass_schema::go_quote(&key.unwrap_or_default());
             let line = location.line();
             let complaint = format!("yaml: unmarshal errors:\n  line {line}: key {key} already set in map");

@@ -308,3 +308,14 @@ async fn a_whole_number_in_yaml_is_an_integer() {
     let yaml = api.request(Method::POST, &path).body("application/yaml", document).send().await.is(201);
     assert_eq!(yaml.at("/spec/replicas"), 100);
 }
+
+#[tokio::test]
+async fn a_key_of_yaml_that_is_no_text_becomes_a_text() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps?dryRun=All");
+    let document = "metadata: {name: a}\ndata: {yes: a, 'yes': b, n: c, 0x10: d, 1.50: e, plain: f}\n";
+    let map = api.request(Method::POST, &path).body("application/yaml", document).send().await.is(201);
+    let expected = json!({"true": "a", "yes": "b", "false": "c", "16": "d", "1.5": "e", "plain": "f"});
+    assert_eq!(map.at("/data"), expected);
+}

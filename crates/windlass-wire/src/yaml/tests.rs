@@ -25,6 +25,13 @@ fn a_float_without_a_fraction_is_an_integer() {
 }
 
 #[test]
+fn a_key_that_is_no_text_is_written_as_text() {
+    let text = b"yes: 1\n'yes': 2\nn: 3\n0x10: 4\n1.50: 5\nplain: 6\n\"on\": 7\n";
+    let expected = json!({"true": 1, "yes": 2, "false": 3, "16": 4, "1.5": 5, "plain": 6, "on": 7});
+    assert_eq!(parse(text).expect("YAML").value, expected);
+}
+
+#[test]
 fn a_duplicate_key_is_reported_with_its_line() {
     let parsed = parse(b"kind: ConfigMap\nmetadata:\n  name: a\n  name: b\n").expect("YAML");
     assert_eq!(parsed.value, json!({"kind": "ConfigMap", "metadata": {"name": "b"}}));

@@ -25,7 +25,7 @@ use self::work::Work;
 use crate::aggregate::{Aggregator, Remote};
 use crate::auth::{AuthenticationResult, Identity};
 use crate::body::{Body, unread_nothing};
-use crate::discovery::HealthCheck;
+use crate::discovery::Health;
 use crate::flow_control::Seat;
 use crate::intercept::RequestInterceptor;
 use crate::metrics::{Labels, Metrics};
@@ -50,8 +50,8 @@ pub(crate) struct Api {
     pub(crate) aggregator: Arc<Aggregator>,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn RequestInterceptor>>,
-    /// Checks besides the checks of every server.
-    pub(crate) health_checks: Vec<Box<dyn HealthCheck>>,
+    /// The checks of the server's health.
+    pub(crate) health: Health,
     /// The flags that `/flagz` shows.
     pub(crate) flags: BTreeMap<String, String>,
     /// The start of the server.

@@ -17,7 +17,7 @@ use crate::api::Api;
 use crate::auth::{
     Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
 };
-use crate::discovery::HealthCheck;
+use crate::discovery::{Health, HealthCheck};
 use crate::flow_control::{Changes, FlowControl};
 use crate::intercept::RequestInterceptor;
 use crate::network::PodNetwork;
@@ -287,7 +287,7 @@ impl ServerBuilder {
             aggregator,
             metrics: Arc::default(),
             intercept: self.intercept,
-            health_checks: self.health_checks,
+            health: Health::new(self.health_checks),
             flags: self.flags,
             started,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),

@@ -42,14 +42,16 @@ impl Api {
             &merged,
             &self.state.catalog,
             self.state.server_address.get(),
-            &self.health_checks,
+            &self.health,
             path,
             query,
             headers,
         )
         .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
         .or_else(|| zpages::respond(&self.facts(), path, request).map(Ok))
-        .or_else(|| metrics::respond(&self.metrics, &self.state, path, request.method()).map(Ok));
+        .or_else(|| {
+            metrics::respond(&self.metrics, &self.state, &self.health, path, request.method()).map(Ok)
+        });
         let Some(reply) = reply else { return self.nothing_there(path) };
         self.expect_route(path, request)?;
         reply

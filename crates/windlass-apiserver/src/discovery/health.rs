@@ -4,11 +4,12 @@
 //! ready. Other checks may be added.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
+use parking_lot::Mutex;
 use windlass_schema::go_quote;
 
 use crate::body::Body;
@@ -31,16 +32,53 @@ pub trait HealthCheck: Send + Sync + 'static {
     fn check(&self) -> Result<(), String>;
 }
 
+/// The checks of a server besides the checks of every server, and the results so far.
+#[derive(Default)]
+pub(crate) struct Health {
+    checks: Vec<Box<dyn HealthCheck>>,
+    /// The results by the name of the check and the endpoint.
+    results: Mutex<BTreeMap<(String, &'static str), Tally>>,
+}
+
+/// The results of a check at an endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// True if the check succeeded the last time.
+    pub(crate) is_well: bool,
+    pub(crate) successes: u64,
+    pub(crate) failures: u64,
+}
+
+impl Health {
+    pub(crate) fn new(checks: Vec<Box<dyn HealthCheck>>) -> Self {
+        Self { checks, ..Self::default() }
+    }
+
+    /// Returns the results of all checks so far, by the name of the check and the endpoint.
+    pub(crate) fn results(&self) -> Vec<((String, &'static str), Tally)> {
+        self.results.lock().iter().map(|(key, tally)| (key.clone(), *tally)).collect()
+    }
+
+    fn count<'a>(&self, endpoint: &str, results: impl Iterator<Item = &'a Checked<'a>>) {
+        let Some(endpoint) = ENDPOINTS.into_iter().find(|known| *known == endpoint) else { return };
+        let mut tallies = self.results.lock();
+        for (name, result) in results {
+            let tally = tallies.entry((name.to_string(), endpoint)).or_default();
+            tally.is_well = result.is_ok();
+            *if result.is_ok() { &mut tally.successes } else { &mut tally.failures } += 1;
+        }
+    }
+}
+
+/// The endpoints that run all checks.
+const ENDPOINTS: [&str; 3] = ["healthz", "livez", "readyz"];
+
 /// Answers `/ENDPOINT` and `/ENDPOINT/CHECK`; `None` for a check that does not exist.
-pub(super) fn respond(
-    segments: &[&str],
-    added: &[Box<dyn HealthCheck>],
-    query: Option<&str>,
-) -> Option<Response<Body>> {
+pub(super) fn respond(segments: &[&str], health: &Health, query: Option<&str>) -> Option<Response<Body>> {
     let endpoint = *segments.first()?;
     let results = match segments {
-        [_] => all(added),
-        [_, name] => all(added).into_iter().filter(|(known, _)| known == name).collect(),
+        [_] => all(&health.checks),
+        [_, name] => all(&health.checks).into_iter().filter(|(known, _)| known == name).collect(),
         _ => return None,
     };
     if results.is_empty() {
@@ -50,6 +88,9 @@ pub(super) fn respond(
     let is_single = segments.len() > 1;
     let excluded: BTreeSet<&str> = if is_single { BTreeSet::new() } else { query.all("exclude").collect() };
     let mut counted = results.iter().filter(|(name, _)| !excluded.contains(&**name));
+    if !is_single {
+        health.count(endpoint, counted.clone());
+    }
     let failed = counted.find_map(|(_, result)| result.as_ref().err());
     let text = match (is_single, failed) {
         (false, None) if query.get("verbose").is_some() => {
@@ -73,7 +114,8 @@ pub(super) fn respond(
 }
 
 /// Returns the names of all checks.
-pub(super) fn names(added: &[Box<dyn HealthCheck>]) -> impl Iterator<Item = &str> {
+pub(super) fn names(health: &Health) -> impl Iterator<Item = &str> {
+    let added = &health.checks;
     let replaced = |name: &str| added.iter().any(|check| check.name() == name);
     let own = CHECKS.into_iter().filter(move |name| !replaced(name));
     own.chain(added.iter().map(|check| check.name()))

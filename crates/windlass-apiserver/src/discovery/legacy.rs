@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::health::{self, HealthCheck};
+use super::health::{self, Health};
 use crate::aggregate::Merged;
 use crate::resource::{Group, Resource, ServedResources, ServedSubresource, Version, api_version};
 use crate::verb::Verb;
@@ -106,6 +106,7 @@ const PATHS: &[&str] = &[
     "/apis/",
     "/flagz",
     "/metrics",
+    "/metrics/slis",
     "/openapi/v2",
     "/openapi/v3",
     "/openapi/v3/",
@@ -115,11 +116,11 @@ const PATHS: &[&str] = &[
 ];
 
 /// Returns the paths that `/` lists.
-pub(super) fn paths(groups: &Merged<'_>, checks: &[Box<dyn HealthCheck>]) -> Vec<String> {
+pub(super) fn paths(groups: &Merged<'_>, health: &Health) -> Vec<String> {
     let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
     for endpoint in ["/healthz", "/livez", "/readyz"] {
         paths.push(endpoint.to_owned());
-        paths.extend(health::names(checks).map(|name| format!("{endpoint}/{name}")));
+        paths.extend(health::names(health).map(|name| format!("{endpoint}/{name}")));
     }
     for group in named_groups(groups.served) {
         paths.push(format!("/apis/{}", group.name));

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 use windlass_schema::Catalog;
 
+pub(crate) use self::health::Health;
 pub use self::health::HealthCheck;
 pub(crate) use self::version::version_labels;
 use crate::aggregate::Merged;
@@ -41,7 +42,7 @@ pub(crate) fn respond(
     groups: &Merged<'_>,
     catalog: &Catalog,
     address: Option<&SocketAddr>,
-    checks: &[Box<dyn HealthCheck>],
+    health: &Health,
     path: &str,
     query: Option<&str>,
     headers: &HeaderMap,
@@ -58,10 +59,10 @@ pub(crate) fn respond(
     }
     Some(match segments[..] {
         ["index.html"] if path.ends_with('/') => return None,
-        ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(groups, checks) })),
+        ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(groups, health) })),
         ["version"] => raw(&version::version(catalog)),
         ["healthz" | "livez" | "readyz", ..] if path.ends_with('/') => return None,
-        ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
+        ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, health, query).map(Ok),
         ["apis"] if path.ends_with("//") => return None,
         ["api"] => document(headers, query, &legacy::versions(address)),
         ["apis"] => document(headers, query, &legacy::group_list(groups)),

@@ -11,36 +11,73 @@ use super::{Metrics, process};
 use crate::admission::Calls;
 use crate::body::Body;
 use crate::counters::{Counters, Histograms};
+use crate::discovery::Health;
 use crate::flow_control::Counts;
 use crate::state::State;
 use crate::verb::Verb;
 
-/// Answers a request for `/metrics`; `None` for any other path. A DELETE sets the metrics of requests back.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+/// Answers a request for `/metrics` or `/metrics/slis`; `None` for any other path. A DELETE of the former sets the metrics of requests
+/// back.
 pub(crate) fn respond(
     metrics: &Metrics,
     state: &State,
+    health: &Health,
     path: &str,
     method: &Method,
 ) -> Option<Response<Body>> {
-    if path != "/metrics" {
-        return None;
-    }
-    let is_reset = method == Method::DELETE;
-    if is_reset {
-        metrics.series.clear();
-    }
-    let (text, content_type) = if is_reset {
-        ("metrics reset\n".to_owned(), "text/plain; charset=utf-8")
-    } else {
-        (page(metrics, state), "text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+    let text = match path {
+        "/metrics" if method == Method::DELETE => {
+            metrics.series.clear();
+            return Some(response("metrics reset\n".to_owned(), "text/plain; charset=utf-8"));
+        }
+        "/metrics" => page(metrics, state),
+        "/metrics/slis" => service_levels(health),
+        _ => return None,
     };
-    let mut response = Response::new(Body::full(text));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    if !is_reset && let Some(start) = process::start() {
-        headers.insert("process-start-time-unix", HeaderValue::from(start));
+    let mut response = response(text, TEXT);
+    if let Some(start) = process::start() {
+        response.headers_mut().insert("process-start-time-unix", HeaderValue::from(start));
     }
     Some(response)
+}
+
+fn response(text: String, content_type: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::full(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Writes the indicators of the service level: the results of the health checks.
+fn service_levels(health: &Health) -> String {
+    let mut page = Page::default();
+    let results = health.results();
+    if !results.is_empty() {
+        let name = "kubernetes_healthcheck";
+        page.metric(name, "gauge", "[STABLE] This metric records the result of a single healthcheck.");
+        for ((check, endpoint), tally) in &results {
+            let labels = format!("name=\"{check}\",type=\"{endpoint}\"");
+            page.sample(name, &labels, u8::from(tally.is_well));
+        }
+        let name = "kubernetes_healthchecks_total";
+        page.metric(name, "counter", "[STABLE] This metric records the results of all healthcheck.");
+        for ((check, endpoint), tally) in &results {
+            for (status, count) in [("error", tally.failures), ("success", tally.successes)] {
+                if count > 0 {
+                    let labels = format!("name=\"{check}\",status=\"{status}\",type=\"{endpoint}\"");
+                    page.sample(name, &labels, count);
+                }
+            }
+        }
+    }
+    for (name, kind, value) in process::numbers() {
+        if name == "process_start_time_seconds" {
+            page.metric(name, kind, "[ALPHA] Start time of the process since unix epoch in seconds.");
+            page.sample(name, "", value);
+        }
+    }
+    page.0
 }
 
 /// A page under construction. Writing to a string does not fail.

@@ -201,3 +201,32 @@ async fn authentication_is_counted() {
         + value(&api, "authenticated_user_requests", &[("username", "admin")]).await;
     assert!(users >= 1.0);
 }
+
+#[tokio::test]
+async fn the_results_of_health_checks_are_counted() {
+    let api = Api::start();
+    for path in ["/livez", "/livez?exclude=etcd", "/livez/ping"] {
+        api.get(path).await.is(200);
+    }
+    let reply = api.get("/metrics/slis").await.is(200);
+    assert!(reply.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    let page = String::from_utf8(reply.body.to_vec()).unwrap();
+    for line in [
+        "# TYPE kubernetes_healthcheck gauge",
+        "kubernetes_healthcheck{name=\"ping\",type=\"livez\"} 1",
+        "# TYPE kubernetes_healthchecks_total counter",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} {page}");
+    }
+    let count = |check: &str| {
+        let start =
+            format!("kubernetes_healthchecks_total{{name=\"{check}\",status=\"success\",type=\"livez\"}} ");
+        let count = page.lines().find_map(|line| line.strip_prefix(start.as_str()));
+        count.unwrap().parse::<u32>().unwrap()
+    };
+    // A single check is not counted, and an excluded check does not run.
+    assert!(count("ping") > count("etcd"));
+    assert!(api.is_shared() || count("ping") == 2);
+    api.impersonating("someone", &["system:monitoring"]).get("/metrics/slis").await.is(200);
+    api.impersonating("someone", &[]).get("/metrics/slis").await.is(403);
+}

@@ -203,22 +203,22 @@ impl ListOptions {
 
 /// Checks that the resource can be selected by the fields.
 fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiError> {
-    let supported = resource.selectable_fields();
+    let (supported, config) = (resource.selectable_fields(), &resource.strategy.config);
+    let refusal = |field: &str| match config.unsupported_field.map(|message| message(field)) {
+        _ if resource.is_custom() => format!("field label not supported: {field}"),
+        None if supported.is_empty() => unknown_field(field, &supported),
+        None => format!("field label not supported: {field}"),
+        Some(text) => text,
+    };
     // Cluster-scoped kinds that are custom, or have other selectable fields, have no namespace to select by.
-    let has_no_namespace = !resource.namespaced && (resource.is_custom() || !supported.is_empty());
+    let is_without = !resource.namespaced && (resource.is_custom() || !supported.is_empty());
+    let has_no_namespace = is_without || !config.selects_by_namespace;
     let is_namespace =
         |requirement: &crate::wire::FieldRequirement| requirement.field == "metadata.namespace";
     if has_no_namespace && fields.requirements().iter().any(is_namespace) {
-        return Err(ApiError::bad_request("field label not supported: metadata.namespace"));
+        return Err(ApiError::bad_request(refusal("metadata.namespace")));
     }
-    fields.check(&supported, |field| {
-        match resource.strategy.config.unsupported_field.map(|message| message(field)) {
-            _ if resource.is_custom() => format!("field label not supported: {field}"),
-            None if supported.is_empty() => unknown_field(field, &supported),
-            None => format!("field label not supported: {field}"),
-            Some(text) => text,
-        }
-    })
+    fields.check(&supported, refusal)
 }
 
 /// Parses a resource version; `None` for an empty text.

@@ -256,4 +256,14 @@ async fn nodes_and_namespaces_have_no_namespace_to_be_selected_by() {
         api.get(&format!("/api/v1/{kind}?{selector}")).await.is(400);
     }
     api.get(&format!("/api/v1/persistentvolumes?{selector}")).await.is(200);
+    // Objects in namespaces, and a kind with a text of its own.
+    let requests =
+        api.get(&format!("/apis/certificates.k8s.io/v1/podcertificaterequests?{selector}")).await.is(400);
+    assert_eq!(requests.text_at("/message"), "field label not supported: metadata.namespace");
+    for (selector, field) in [(selector, "metadata.namespace"), ("fieldSelector=type%3Dx", "type")] {
+        let slices = api.get(&format!("/apis/resource.k8s.io/v1/resourceslices?{selector}")).await.is(400);
+        let message =
+            format!("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}");
+        assert_eq!(slices.text_at("/message"), message);
+    }
 }

@@ -94,6 +94,8 @@ pub struct KindConfig {
     pub selectable_if_empty: &'static [(&'static str, IfEmpty)],
     /// Formats the error for a selector by an unsupported field, if the kind has a text of its own.
     pub unsupported_field: Option<fn(&str) -> String>,
+    /// False if selectors may not use the namespace, although objects are in namespaces.
+    pub selects_by_namespace: bool,
     /// The text of the `Warning` header for a deletion without a propagation policy.
     pub orphaning_warning: Option<&'static str>,
     /// The fields that the manager of a write to a subresource does not own, where these fields differ from the fields that the
@@ -143,6 +145,7 @@ impl KindConfig {
         selectable: &[],
         selectable_if_empty: &[],
         unsupported_field: None,
+        selects_by_namespace: true,
         orphaning_warning: None,
         reset_fields: &[],
         writes: Writes::STATUS,

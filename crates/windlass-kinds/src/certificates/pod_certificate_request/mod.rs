@@ -23,6 +23,7 @@ const CONFIG: KindConfig = KindConfig {
         ("spec.podName", "/spec/podName"),
         ("spec.nodeName", "/spec/nodeName"),
     ],
+    selects_by_namespace: false,
     unconditional_update: false,
     unsupported: Some("the node asks for no certificates of pods, and old requests are not deleted"),
     writes: Writes::STATUS_ONLY,

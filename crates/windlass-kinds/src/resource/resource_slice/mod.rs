@@ -20,6 +20,9 @@ const SLICES: KindConfig = KindConfig {
         ("spec.driver", "/spec/driver"),
         ("spec.pool.name", "/spec/pool/name"),
     ],
+    unsupported_field: Some(|field| {
+        format!("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}")
+    }),
     ..CLASSES
 };
 

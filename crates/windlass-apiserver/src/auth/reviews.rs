@@ -47,6 +47,8 @@ impl Reviewer<'_> {
         let metadata = crate::meta::metadata_mut(&mut review);
         if kind == LOCAL_SUBJECT_ACCESS_REVIEW {
             metadata.insert("namespace".to_owned(), self.namespace.into());
+        } else {
+            metadata.remove("namespace");
         }
         Some(match kind {
             SELF_SUBJECT_ACCESS_REVIEW => self.access(review, Some(self.asker)),

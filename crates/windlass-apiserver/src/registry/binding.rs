@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windlass_kinds::Subresource;
 
 use super::options::WriteOptions;
-use super::{Call, write};
+use super::{Call, metadata, write};
 use crate::body::Body;
 use crate::meta;
 use crate::store::rfc3339;
@@ -101,7 +101,8 @@ fn scheduled(pod: &mut Value, now: &str) {
 /// Decodes the body as an object of `kind`. The name of the object must be the name in the path.
 pub(super) fn body(call: &mut Call<'_>, kind: &str, options: WriteOptions) -> Result<Value, ApiError> {
     let group = if kind == EVICTION { "policy" } else { "" };
-    let object = call.decode_as(group, "v1", kind, options)?;
+    let mut object = call.decode_as(group, "v1", kind, options)?;
+    metadata::settle_namespace(call, &mut object)?;
     let name = meta::name(&object);
     if !call.route.name.is_empty() && name != call.route.name {
         return Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")));

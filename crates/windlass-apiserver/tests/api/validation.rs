@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use crate::fixtures::pod;
 use crate::harness::{Api, MERGE_PATCH};
 
-/// The replies to a create of each object, one below the other.
+/// The replies to a create of each object, one below the other, with `x-NAME` for a generated name.
 async fn created(api: &Api, path: &str, objects: impl IntoIterator<Item = Value>) -> String {
     let mut out = String::new();
     for object in objects {
+        let is_named = object.pointer("/metadata/generateName").is_none();
         let reply = api.post(&format!("{path}?dryRun=All"), object).await;
-        writeln!(out, "{reply}").unwrap();
+        let shown = reply.to_string();
+        let shown = if is_named { shown } else { shown.replace(&reply.text_at("/details/name"), "x-NAME") };
+        writeln!(out, "{shown}").unwrap();
     }
     out
 }
@@ -622,4 +625,71 @@ async fn the_name_of_a_runtime_class_of_a_pod_is_not_empty() {
     api.post(&format!("/api/v1/namespaces/{ns}/pods?dryRun=All"), pod)
         .await
         .shows(expect!["500 -: resource name may not be empty"]);
+}
+
+#[tokio::test]
+async fn absent_and_generated_names() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.post(&format!("/api/v1/namespaces/{ns}/limitranges?dryRun=All"), json!({})).await.is(201);
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = |metadata: Value| {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let versions = json!([{"name": "v1", "served": true, "storage": true, "schema": schema}]);
+        let names = json!({"plural": "xs", "kind": "X"});
+        json!({
+            "metadata": metadata,
+            "spec": {"group": "x.test", "scope": "Cluster", "names": names, "versions": versions},
+        })
+    };
+    let definitions = [json!({"generateName": "x-"}), json!({})].map(definition);
+    let mut refused = created(&api, path, definitions).await;
+    let service = |metadata: Value| {
+        let spec =
+            json!({"group": "x.test", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});
+        json!({"metadata": metadata, "spec": spec})
+    };
+    let services = [json!({"generateName": "x-"}), json!({})].map(service);
+    refused += &created(&api, "/apis/apiregistration.k8s.io/v1/apiservices", services).await;
+    expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "x-NAME" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="x-NAME"
+        - FieldValueInvalid metadata.generateName: Invalid value: "x-": must be spec.names.plural+"."+spec.group
+        - FieldValueInvalid metadata.name: Invalid value: "x-NAME": must be spec.names.plural+"."+spec.group
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "" is invalid: metadata.name: Required value: name or generateName is required
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition"
+        - FieldValueRequired metadata.name: Required value: name or generateName is required
+        422 Invalid: APIService.apiregistration.k8s.io "x-NAME" is invalid: [as below]
+        group="apiregistration.k8s.io" kind="APIService" name="x-NAME"
+        - FieldValueInvalid metadata.generateName: Invalid value: "x-": must be `spec.version+"."+spec.group`: "v1.x.test"
+        - FieldValueInvalid metadata.name: Invalid value: "x-NAME": must be `spec.version+"."+spec.group`: "v1.x.test"
+        422 Invalid: APIService.apiregistration.k8s.io "" is invalid: metadata.name: Required value: name or generateName is required
+        group="apiregistration.k8s.io" kind="APIService"
+        - FieldValueRequired metadata.name: Required value: name or generateName is required
+    "#]].assert_eq(&refused);
+}
+
+#[tokio::test]
+async fn namespaces_of_objects_that_are_not_kept() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let other = json!({"metadata": {"name": "x", "namespace": "other"}, "target": {"name": "n"}});
+    let path = format!("/api/v1/namespaces/{ns}/pods/x");
+    let mut refused = String::new();
+    for subresource in ["binding", "eviction"] {
+        let reply = api.post(&format!("{path}/{subresource}"), other.clone()).await;
+        writeln!(refused, "{reply}").unwrap();
+    }
+    let review = json!({
+        "metadata": {"name": "x", "namespace": "other"},
+        "spec": {"user": "u", "nonResourceAttributes": {"path": "/", "verb": "get"}},
+    });
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    let review = api.post(path, review).await.is(422);
+    assert!(!review.text_at("/message").contains("other"), "{review}");
+    expect![[r#"
+        400 BadRequest: the namespace of the provided object does not match the namespace sent on the request
+        400
+        Warning: 299 - "unknown field \"target\"" BadRequest: the namespace of the provided object does not match the namespace sent on the request
+    "#]].assert_eq(&refused);
 }

@@ -90,13 +90,15 @@ fn bounded(mut errors: Vec<FieldError>) -> Vec<FieldError> {
 }
 
 fn metadata(definition: &Value) -> Vec<FieldError> {
-    let name = text(definition, &["metadata", "name"]);
     let (plural, group) =
         (text(definition, &["spec", "names", "plural"]), text(definition, &["spec", "group"]));
-    if name == format!("{plural}.{group}") {
-        return Vec::new();
-    }
-    vec![FieldError::invalid("metadata.name", name, r#"must be spec.names.plural+"."+spec.group"#)]
+    let error = |field: &str| {
+        let name = text(definition, &["metadata", field]);
+        let is_other = !name.is_empty() && name != format!("{plural}.{group}");
+        let path = format!("metadata.{field}");
+        is_other.then(|| FieldError::invalid(path, name, r#"must be spec.names.plural+"."+spec.group"#))
+    };
+    ["generateName", "name"].into_iter().filter_map(error).collect()
 }
 
 fn spec(spec: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> {

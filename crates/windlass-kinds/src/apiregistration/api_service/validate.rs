@@ -15,7 +15,7 @@ impl Validate for ApiServices {
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         field::validate("", object, |service, errors| {
             let spec = service.at("spec");
-            validate_name(&service.at_path("metadata/name"), &spec, errors);
+            validate_name(&service.at("metadata"), &spec, errors);
             validate_priorities(&spec, errors);
             validate_target(&spec, errors);
         })
@@ -23,13 +23,15 @@ impl Validate for ApiServices {
 }
 
 /// Validates group and version, and that the name consists of version and group.
-fn validate_name(name: &Field<'_>, spec: &Field<'_>, errors: &mut Errors) {
+fn validate_name(metadata: &Field<'_>, spec: &Field<'_>, errors: &mut Errors) {
     let (group, version) = (spec.at("group"), spec.at("version"));
     let expected = format!("{}.{}", version.text(), group.text());
-    if name.text() != expected {
-        let expected = windlass_schema::go_quote(&expected);
-        let detail = format!("must be `spec.version+\".\"+spec.group`: {expected}");
-        errors.push(name.invalid_as(name.text(), detail));
+    for name in ["generateName", "name"].map(|name| metadata.at(name)) {
+        if !name.text().is_empty() && name.text() != expected {
+            let expected = windlass_schema::go_quote(&expected);
+            let detail = format!("must be `spec.version+\".\"+spec.group`: {expected}");
+            errors.push(name.invalid_as(name.text(), detail));
+        }
     }
     if !group.text().is_empty() {
         group.check(names::dns_1123_subdomain, errors);

@@ -31,8 +31,11 @@ impl Validate for Bundles {
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         let (name, signer) = (meta::name(object), text_at(object, SIGNER_POINTER));
-        let mut errors: Vec<_> =
-            invalid_names("metadata.name", name, signer_name::bundle_name_problems(name, signer)).collect();
+        let mut errors = Vec::new();
+        if !name.is_empty() {
+            let problems = signer_name::bundle_name_problems(name, signer);
+            errors.extend(invalid_names("metadata.name", name, problems));
+        }
         if !signer.is_empty() {
             errors.extend(signer_name::validate(SIGNER_FIELD, signer));
         }

@@ -9,21 +9,21 @@ use crate::{Delta, RawObject};
 
 /// Beyond this many pending changes, later changes of the same object are coalesced.
 const EXACT_LIMIT: usize = 1024;
-/// Fewer [`Entry::Cancelled`] are not worth a compaction.
-const COMPACT_FROM: usize = 32;
+/// The most changes of one object in an entry.
+const MOST_OF_OBJECT: usize = 4;
 
 /// The changes that wait for delivery to a handler, oldest first.
 ///
 /// Up to [`EXACT_LIMIT`] changes are kept separately. Beyond the limit there is a single entry for each
 /// object: the number of objects bounds the length. A renewal begins a further entry for each object.
+///
+/// An entry keeps the change before a deletion, even if the handler has not heard of the object yet: readers of the cache have seen the
+/// object, and depend on the deletion.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The objects that existed when the handler was added.
     initial: std::vec::IntoIter<RawObject>,
     entries: VecDeque<Entry>,
-    /// The number of [`Entry::Cancelled`] entries. These entries are removed when more than half of the
-    /// entries are cancelled.
-    cancelled: usize,
     /// The number of entries that have been taken from the front.
     taken: u64,
     /// The positions of the entries that further changes of the same object are merged into, counted from the
@@ -39,17 +39,13 @@ pub(super) struct Backlog {
 #[derive(Debug)]
 pub(super) enum Entry {
     Delta(Delta),
-    /// The object was deleted and added again.
-    Replaced {
-        last: Delta,
-        added: Delta,
-    },
+    /// Several changes of an object, at most [`MOST_OF_OBJECT`]: a deletion, with the change before or the addition of the next object of
+    /// the name.
+    Several(Vec<Delta>),
     /// All objects at a time, from the first object that has not been taken.
     Renewed(std::vec::IntoIter<RawObject>),
     /// The initial list ends here. The number of renewals before the end.
     Synced(u64),
-    /// The changes cancelled each other.
-    Cancelled,
 }
 
 impl Backlog {
@@ -83,44 +79,9 @@ impl Backlog {
             self.entries.push_back(Entry::Delta(delta));
             return;
         };
-        let Some(entry) = self.entries.get_mut((position - self.taken) as usize) else { return };
-        self.merged += 1;
-        *entry = merge(std::mem::replace(entry, Entry::Cancelled), delta);
-        if let Entry::Cancelled = entry {
-            self.cancelled += 1;
-            self.remove(hash, position);
-            while let Some(Entry::Cancelled) = self.entries.back() {
-                self.entries.pop_back();
-                self.cancelled -= 1;
-            }
-            if self.cancelled > COMPACT_FROM && self.cancelled * 2 > self.entries.len() {
-                self.compact();
-            }
+        if let Some(entry) = self.entries.get_mut((position - self.taken) as usize) {
+            self.merged += entry.merge(delta);
         }
-    }
-
-    /// Removes all [`Entry::Cancelled`].
-    fn compact(&mut self) {
-        let mut is_mergeable = vec![false; self.entries.len()];
-        self.mergeable.iter().for_each(|&position| is_mergeable[(position - self.taken) as usize] = true);
-        self.mergeable.clear();
-        let entries = std::mem::take(&mut self.entries);
-        for (entry, is_mergeable) in entries.into_iter().zip(is_mergeable) {
-            let Some(object) = entry.object() else {
-                if !matches!(entry, Entry::Cancelled) {
-                    self.entries.push_back(entry);
-                }
-                continue;
-            };
-            if is_mergeable {
-                let hash = hash(&self.hasher, object);
-                let (taken, entries, hasher) = (self.taken, &self.entries, &self.hasher);
-                let hash_of = |&position: &u64| hash_at(entries, hasher, position - taken);
-                self.mergeable.insert_unique(hash, taken + entries.len() as u64, hash_of);
-            }
-            self.entries.push_back(entry);
-        }
-        self.cancelled = 0;
     }
 
     fn remove(&mut self, hash: u64, position: u64) {
@@ -142,7 +103,6 @@ impl Backlog {
         // The new renewal has all objects that an earlier renewal would still deliver, or the deletions of these objects are queued. The end
         // of an earlier initial list no longer counts.
         self.entries.retain(|entry| entry.object().is_some());
-        self.cancelled = 0;
         self.entries.push_back(Entry::Renewed(objects.into_iter()));
     }
 
@@ -171,7 +131,6 @@ impl Backlog {
             }
             let Some(entry) = self.entries.pop_front() else { break };
             self.taken += 1;
-            self.cancelled -= usize::from(matches!(entry, Entry::Cancelled));
             batch.push(entry);
         }
         batch
@@ -208,22 +167,52 @@ impl Backlog {
 }
 
 impl Entry {
-    /// Returns the bytes of a state that the store no longer has.
+    /// Adds a later change of the same object. Returns the number of changes that the handler does not get.
+    fn merge(&mut self, delta: Delta) -> u64 {
+        let mut changes = match std::mem::replace(self, Self::Several(Vec::new())) {
+            Self::Delta(before) => vec![before],
+            Self::Several(changes) => changes,
+            Self::Renewed(_) | Self::Synced(_) => Vec::new(),
+        };
+        let all = changes.len() + 1;
+        merge(&mut changes, delta);
+        let lost = all - changes.len();
+        *self = match <[Delta; 1]>::try_from(changes) {
+            Ok([delta]) => Self::Delta(delta),
+            Err(changes) => Self::Several(changes),
+        };
+        lost as u64
+    }
+
+    /// Returns the bytes of the states that the store no longer has.
     fn past_memory(&self) -> usize {
         match self {
-            Self::Delta(Delta::Updated { old, new }) if !old.is_same(new) => old.memory(),
-            Self::Delta(Delta::Deleted { last, .. }) => last.memory(),
-            Self::Replaced { last, .. } => last.object().memory(),
-            Self::Delta(_) | Self::Renewed(_) | Self::Synced(_) | Self::Cancelled => 0,
+            Self::Delta(delta) => past_memory(delta),
+            Self::Several(changes) => {
+                let (last, earlier) = changes.split_at(changes.len().saturating_sub(1));
+                earlier.iter().flat_map(Delta::states).map(RawObject::memory).sum::<usize>()
+                    + last.iter().map(past_memory).sum::<usize>()
+            }
+            Self::Renewed(_) | Self::Synced(_) => 0,
         }
     }
 
     /// Returns the object that the entry is about.
     fn object(&self) -> Option<&RawObject> {
         match self {
-            Self::Delta(delta) | Self::Replaced { added: delta, .. } => Some(delta.object()),
-            Self::Renewed(_) | Self::Synced(_) | Self::Cancelled => None,
+            Self::Delta(delta) => Some(delta.object()),
+            Self::Several(changes) => changes.last().map(Delta::object),
+            Self::Renewed(_) | Self::Synced(_) => None,
         }
+    }
+}
+
+/// Returns the bytes of the states of a last change that the store no longer has.
+fn past_memory(delta: &Delta) -> usize {
+    match delta {
+        Delta::Updated { old, new } if !old.is_same(new) => old.memory(),
+        Delta::Deleted { last, .. } => last.memory(),
+        Delta::Added { .. } | Delta::Updated { .. } => 0,
     }
 }
 
@@ -240,20 +229,22 @@ fn is_same_name(one: &RawObject, other: &RawObject) -> bool {
     one.is_named(other.namespace_bytes(), other.name_bytes())
 }
 
-/// Merges a later change of the same object into an entry.
-fn merge(entry: Entry, delta: Delta) -> Entry {
-    use Delta::{Added, Deleted, Updated};
-    match (entry, delta) {
-        (Entry::Delta(Added { initial, .. }), Updated { new, .. }) => {
-            Entry::Delta(Added { object: new, initial })
+/// Adds a later change of the same object. Of many objects that had the name one after the other, only the first and the last are kept.
+fn merge(changes: &mut Vec<Delta>, delta: Delta) {
+    use Delta::{Added, Updated};
+    let next = match (changes.pop(), delta) {
+        (Some(Added { initial, .. }), Updated { new, .. }) => Added { object: new, initial },
+        (Some(Updated { old, .. }), Updated { new, .. }) => Updated { old, new },
+        (Some(Added { .. }), added @ Added { .. }) => added,
+        (before, delta) => {
+            changes.extend(before);
+            delta
         }
-        (Entry::Delta(Added { .. }), Deleted { .. }) => Entry::Cancelled,
-        (Entry::Delta(Updated { old, .. }), Updated { new, .. }) => Entry::Delta(Updated { old, new }),
-        (Entry::Delta(last @ Deleted { .. }), added @ Added { .. }) => Entry::Replaced { last, added },
-        (Entry::Replaced { last, added: Added { initial, .. } }, Updated { new, .. }) => {
-            Entry::Replaced { last, added: Added { object: new, initial } }
-        }
-        (Entry::Replaced { last, .. }, Deleted { .. }) => Entry::Delta(last),
-        (_, delta) => Entry::Delta(delta),
+    };
+    changes.push(next);
+    if changes.len() > MOST_OF_OBJECT
+        && let Some(first) = changes.iter().position(|change| matches!(change, Delta::Deleted { .. }))
+    {
+        changes.drain(first + 1..changes.len().min(first + 3));
     }
 }

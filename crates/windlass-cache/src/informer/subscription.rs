@@ -178,13 +178,10 @@ impl Subscription {
             }
             match entry {
                 Entry::Delta(delta) => handle(delta),
-                Entry::Replaced { last, added } => {
-                    handle(last);
-                    handle(added);
-                }
+                Entry::Several(changes) => changes.iter().for_each(&mut *handle),
                 Entry::Synced(renewals) => self.queue.note_synced(*renewals),
                 // A batch has the objects of a renewal as changes.
-                Entry::Renewed(_) | Entry::Cancelled => {}
+                Entry::Renewed(_) => {}
             }
         }
     }

@@ -73,10 +73,16 @@ impl<K> KindRef<K> {
         self
     }
 
-    /// Marks a kind that is known only at run time as cluster-scoped. Without the mark, a controller that is limited to namespaces asks the
-    /// server at the start.
+    /// Marks a kind that is known only at run time as cluster-scoped. Without a mark, a controller that is limited to namespaces, and a watch
+    /// of objects that the kind owns, ask the server, and wait until the server has the kind.
     pub fn cluster_scoped(mut self) -> Self {
         self.kind.namespaced = Some(false);
+        self
+    }
+
+    /// Marks a kind that is known only at run time as namespaced. See [`cluster_scoped`](Self::cluster_scoped).
+    pub fn namespaced(mut self) -> Self {
+        self.kind.namespaced = Some(true);
         self
     }
 

@@ -159,16 +159,25 @@ impl<Q: QueueKey> Watch<Q> {
         matches!(self.target, WatchTarget::Owner { kind: None, .. })
     }
 
-    /// Returns the handler; `None` if the handler needs the controller's kind and `owner` is `None`.
+    /// Returns the kind of the owners that changes concern; `None` if changes concern no owners, or if the kind is the controller's and `own`
+    /// is `None`.
+    pub(crate) fn owner<'a>(&'a self, own: Option<&'a Kind>) -> Option<&'a Kind> {
+        match &self.target {
+            WatchTarget::Handler(_) => None,
+            WatchTarget::Owner { kind, .. } => kind.as_ref().or(own),
+        }
+    }
+
+    /// Returns the handler; `None` if the handler needs the [kind of the owners](Self::owner), with a known scope.
     pub(crate) fn handler(&self, owner: Option<&Kind>) -> Option<Arc<dyn EventHandler<Q>>> {
         match &self.target {
             WatchTarget::Handler(handler) => Some(handler.clone()),
-            WatchTarget::Owner { kind, every_owner, make } => {
-                let owner = kind.as_ref().or(owner)?;
+            WatchTarget::Owner { every_owner, make, .. } => {
+                let owner = owner?;
                 Some(make(EnqueueOwner {
                     group: owner.resource.group.clone(),
                     kind: owner.resource.kind.clone(),
-                    namespaced: owner.namespaced.unwrap_or(true),
+                    namespaced: owner.namespaced?,
                     every_owner: *every_owner,
                 }))
             }
@@ -200,7 +209,8 @@ impl Watch<ObjectKey> {
         self
     }
 
-    /// Enqueues owners of this kind instead of the controller's kind.
+    /// Enqueues owners of this kind instead of the controller's kind. The controller asks the server for the scope of a kind that is known
+    /// only at run time, and waits until the server has the kind, unless the [`KindRef`](crate::KindRef::namespaced) names the scope.
     ///
     /// Only for a watch of owned objects; without effect on others.
     pub fn owner_kind(mut self, owner: impl IntoKind) -> Self {

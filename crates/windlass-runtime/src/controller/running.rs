@@ -208,16 +208,20 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn prepare(&self, watch: Watch<Q>) -> Result<Prepared<Q>> {
-        let handler = watch.handler(self.primary.as_ref()).ok_or_else(|| {
+        let (place, caches) =
+            (self.manager.cluster(watch.cluster.as_deref())?, self.caches_in(watch.cluster.as_deref())?);
+        let owner = match watch.owner(self.primary.as_ref()) {
+            Some(owner) => Some(self.with_scope(owner, place).await?),
+            None => None,
+        };
+        let handler = watch.handler(owner.as_ref()).ok_or_else(|| {
             Error::setup(format!(
                 "controller {:?} watches owned {}, but has no kind that could own objects; make it with `Controller::of`, or name \
                  the owner with `Watch::owned(..).owner_kind(..)`",
                 self.name, watch.kind.resource.kind
             ))
         })?;
-        let Watch { kind, mut options, predicates, name, readable, resync, cluster, .. } = watch;
-        let cluster = cluster.as_deref();
-        let (place, caches) = (self.manager.cluster(cluster)?, self.caches_in(cluster)?);
+        let Watch { kind, mut options, predicates, name, readable, resync, .. } = watch;
         let namespaces = &place.namespaces;
         if options.namespaces.is_empty() && !namespaces.is_empty() && self.is_namespaced(&kind, place).await?
         {
@@ -246,6 +250,12 @@ impl<Q: QueueKey> Running<Q> {
             Some(name) => self.further.get(name),
         };
         context.map(|context| &context.caches).ok_or_else(Error::stopped)
+    }
+
+    /// Returns a kind with the scope. The keys of owners depend on the scope.
+    async fn with_scope(&self, kind: &Kind, cluster: &ClusterState) -> Result<Kind> {
+        let namespaced = self.is_namespaced(kind, cluster).await?;
+        Ok(Kind { namespaced: Some(namespaced), ..kind.clone() })
     }
 
     /// Returns whether objects of a kind are in namespaces. Asks the server about a type without a known

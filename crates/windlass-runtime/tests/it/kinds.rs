@@ -6,12 +6,15 @@ use k8s_openapi::api::{
     apps::v1::Deployment,
     autoscaling::v1::Scale,
     core::v1::{ConfigMap, Pod, Secret},
+    scheduling::v1::PriorityClass,
 };
 use kube_client::{
     Api,
     api::{DeleteParams, PostParams},
 };
-use kube_core::{ApiResource, ResourceExt, metadata::PartialObjectMeta, params::Patch};
+use kube_core::{
+    ApiResource, DynamicObject, ObjectMeta, ResourceExt, metadata::PartialObjectMeta, params::Patch,
+};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -263,4 +266,63 @@ fn a_kind_names_its_resource() {
     assert_eq!(typed.resource(), &ApiResource::erase::<Secret>(&()));
     let text = format!("{:?}", KindRef::dynamic(typed.resource()).metadata().named("y"));
     assert!(text.contains("secrets") && text.contains("metadata_only: true") && text.contains('y'), "{text}");
+}
+
+/// Returns a controller that sends each key, and the keys.
+fn keys_of(kind: &ApiResource) -> (Controller<ObjectKey>, mpsc::UnboundedReceiver<ObjectKey>) {
+    let (tell, told) = mpsc::unbounded_channel();
+    let controller = Controller::of_kind(kind, move |key: ObjectKey, _: Context<DynamicObject>| {
+        let _ = tell.send(key);
+        async { Ok::<_, Error>(Action::done()) }
+    });
+    (controller, told)
+}
+
+/// Creates a Secret that an object controls.
+async fn create_owned_secret(cluster: &TestCluster, owner: &PriorityClass) {
+    let owned = windlass_runtime::owner::Owned::controlled_by(secret("s"), owner).expect("an owner");
+    secrets(&cluster.client()).create(&PostParams::default(), &owned).await.expect("created");
+}
+
+async fn create_priority_class(cluster: &TestCluster) -> PriorityClass {
+    let metadata = ObjectMeta { name: Some("high".to_owned()), ..ObjectMeta::default() };
+    let class = PriorityClass { metadata, value: Some(7), ..PriorityClass::default() };
+    Api::all(cluster.client()).create(&PostParams::default(), &class).await.expect("created")
+}
+
+#[tokio::test]
+async fn a_later_watch_of_owned_objects_enqueues_a_cluster_scoped_owner_without_a_type() {
+    let cluster = TestCluster::start().await;
+    let owner = create_priority_class(&cluster).await;
+    let resource = ApiResource::erase::<PriorityClass>(&());
+    let (controller, mut told) = keys_of(&resource);
+    let handle = controller.handle();
+    let running = run(Manager::new(cluster.client()).controller(controller));
+    let mut next = async || loop {
+        // The server makes further objects of the kind.
+        if let Some(key) = told.recv().await.filter(|key| key.name() == "high") {
+            return key;
+        }
+    };
+    next().await;
+    handle.watch(Watch::owned(kind::<Secret>())).await.expect("watched");
+    create_owned_secret(&cluster, &owner).await;
+    assert_eq!(next().await, ObjectKey::cluster("high"));
+    running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_named_kind_of_owners_without_a_type_may_be_cluster_scoped() {
+    let cluster = TestCluster::start().await;
+    let owner = create_priority_class(&cluster).await;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let controller = Controller::<ObjectKey>::keyed("owners", move |key: ObjectKey, _: Context<()>| {
+        let _ = tell.send(key);
+        async { Ok::<_, Error>(Action::done()) }
+    });
+    let owned = Watch::owned(kind::<Secret>()).owner_kind(ApiResource::erase::<PriorityClass>(&()));
+    let running = run(Manager::new(cluster.client()).controller(controller.watch(owned)));
+    create_owned_secret(&cluster, &owner).await;
+    assert_eq!(told.recv().await, Some(ObjectKey::cluster("high")));
+    running.stop().await.expect("a graceful end");
 }

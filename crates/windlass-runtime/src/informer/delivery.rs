@@ -202,7 +202,7 @@ fn is_deletion(delta: &Delta) -> bool {
 const MOST_RETRIED: usize = 256;
 
 /// Adds a change to the waiting changes of the same object. Merges the change with the last change if a
-/// single change can express both. Leaves out an object that was added and deleted after an earlier deletion:
+/// single change can express both. Of the objects that were added and deleted after an earlier deletion, keeps the last:
 /// only a few changes therefore wait.
 fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
     let merged = match (waiting.last(), next) {
@@ -220,11 +220,21 @@ fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
         waiting.pop();
     }
     waiting.push(merged.unwrap_or_else(|| next.clone()));
-    // Only behind a deletion: an addition after a renewal may repeat an object that the handler knows.
-    let is_brief =
-        matches!(waiting[..], [.., Delta::Deleted { .. }, Delta::Added { .. }, Delta::Deleted { .. }]);
-    if is_brief {
-        waiting.truncate(waiting.len() - 2);
+    // Only behind a deletion: an addition after a renewal may repeat an object that the handler knows. The last object is kept: readers of
+    // the cache have seen the object, which may have another owner.
+    let ends_again = matches!(
+        waiting[..],
+        [
+            ..,
+            Delta::Deleted { .. },
+            Delta::Added { .. },
+            Delta::Deleted { .. },
+            Delta::Added { .. },
+            Delta::Deleted { .. }
+        ]
+    );
+    if ends_again {
+        waiting.drain(waiting.len() - 4..waiting.len() - 2);
     }
 }
 
@@ -266,16 +276,16 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_lived_between_two_deletions_is_left_out() {
-        assert_eq!(waiting_after("*-+-+-+-"), "*-");
-        assert_eq!(waiting_after("+-+*-+"), "+-+");
-        assert_eq!(waiting_after("-+-"), "-");
+    fn of_the_objects_that_lived_between_two_deletions_the_last_is_kept() {
+        assert_eq!(waiting_after("*-+-+-+-"), "*-+-");
+        assert_eq!(waiting_after("+-+*-+"), "+-+-+");
+        assert_eq!(waiting_after("-+-"), "-+-");
     }
 
     #[test]
     fn one_addition_waits_after_many_renewals() {
         assert_eq!(waiting_after("+!!!"), "!");
         assert_eq!(waiting_after("*!!*!"), "*!");
-        assert_eq!(waiting_after("-+!!-+!"), "-!");
+        assert_eq!(waiting_after("-+!!-+!"), "-!-!");
     }
 }

@@ -170,6 +170,9 @@ impl Exchange {
         {
             token.refused(begun);
         }
+        if let Ok(answer) = &answer {
+            state.warnings.log(&method, answer.headers());
+        }
         let latency = (!traits.stream).then(|| begun.elapsed());
         state.count(&method, answer.as_ref().ok().map(Response::status), latency);
         let idle_limit = traits.limit(state.body_timeout);

@@ -4,8 +4,8 @@
 //! ([`windlass_http`]). The client obeys the server's `Retry-After` (and never repeats a POST that may have
 //! been carried out), limits the number of requests in progress but keeps room for Leases, limits the time of
 //! requests, asks for no compression, reads a token file again when the token is 50 s old or the server
-//! refused the token, reads certificates again after a change of the files, has metrics, and records writes
-//! so that [reads see them](crate::read_your_writes). The client does not limit the number of requests per
+//! refused the token, reads certificates again after a change of the files, logs the server's warnings, has
+//! metrics, and records writes so that [reads see them](crate::read_your_writes). The client does not limit the number of requests per
 //! second: API Priority and Fairness of the server limits the rate better.
 //!
 //! ```no_run
@@ -27,6 +27,7 @@ mod service;
 mod token_file;
 mod traits;
 mod transport;
+mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +50,7 @@ pub(crate) use self::{
     retry::retry_after,
 };
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
-use self::{service::ApiService, token_file::TokenFile, transport::Transport};
+use self::{service::ApiService, token_file::TokenFile, transport::Transport, warnings::ServerWarnings};
 pub use crate::path_segment::{InvalidName, path_segment};
 pub(crate) use crate::resource_path as path;
 use crate::{
@@ -89,6 +90,7 @@ pub(crate) struct ClientState {
     pub(crate) host: Arc<str>,
     /// The file with the client's token.
     token: Option<TokenFile>,
+    warnings: ServerWarnings,
     pub(crate) env: Env,
 }
 
@@ -197,6 +199,7 @@ impl ClientBuilder {
             connections: Semaphore::new(self.connections),
             host: host.into(),
             token,
+            warnings: ServerWarnings::default(),
             env: self.env,
         });
         let service = ApiService::new(transport, state);

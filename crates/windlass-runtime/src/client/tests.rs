@@ -1,5 +1,6 @@
 use std::{
     ffi::OsString,
+    io::Write,
     path::Path,
     sync::{
         Arc,
@@ -14,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body::Frame;
 use http_body_util::StreamBody;
 use kube_client::{Client, client::Body};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
@@ -298,4 +300,38 @@ async fn the_future_of_an_exchange_is_small() {
     let call = Call::write(Method::POST, "/api/v1/nodes".to_owned(), JSON, &()).expect("a call");
     let size = size_of_val(&Exchange::new(service, Arc::default()).run_call(call));
     assert!(size <= 3584, "{size} bytes");
+}
+
+/// The log of a test.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().write(line)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The server drops an unknown field, and says so in a warning only.
+#[tokio::test]
+async fn a_warning_of_the_server_is_logged_once() {
+    let service = tower::service_fn(|_: Request<Body>| async {
+        let response = Response::builder().header(header::WARNING, r#"299 - "unknown field \"spec.foo\"""#);
+        Ok::<_, http::Error>(response.body(Body::empty())?)
+    });
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _logged = tracing::subscriber::set_default(subscriber);
+    let client = super::in_process(service).expect("a client");
+    for _ in 0..2 {
+        client.request_text(Request::get("/").body(Vec::new()).expect("a request")).await.expect("an answer");
+    }
+    let log = String::from_utf8(log.0.lock().clone()).expect("text");
+    assert_eq!(log.matches(r#"the API server warns: unknown field "spec.foo""#).count(), 1, "{log}");
+    assert!(log.contains("WARN") && log.contains("method=GET"), "{log}");
 }

@@ -18,12 +18,13 @@ pub struct AddOptions {
     pub(crate) priority: i32,
     pub(crate) after: Option<Duration>,
     pub(crate) rate_limited: bool,
+    pub(crate) at_least: Duration,
 }
 
 impl AddOptions {
     /// Creates options with priority 0, without a delay or a rate limit.
     pub const fn new() -> Self {
-        Self { priority: 0, after: None, rate_limited: false }
+        Self { priority: 0, after: None, rate_limited: false, at_least: Duration::ZERO }
     }
 
     /// Sets the priority. The default is 0; higher priorities are handed out first. When a key is added with
@@ -47,6 +48,15 @@ impl AddOptions {
     #[must_use]
     pub const fn rate_limited(mut self) -> Self {
         self.rate_limited = true;
+        self
+    }
+
+    /// Lengthens the delay of a [rate-limited](Self::rate_limited) add to `delay`, and a random part more, up to the jitter of the
+    /// [`RateLimiter`](crate::RateLimiter). A server that refuses many keys at once names such a delay. Another add without a delay, or with
+    /// a shorter delay, brings the key forward.
+    #[must_use]
+    pub const fn at_least(mut self, delay: Duration) -> Self {
+        self.at_least = delay;
         self
     }
 }

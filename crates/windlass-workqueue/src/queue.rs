@@ -186,7 +186,7 @@ impl<K> Queue<K> {
             state.forget();
         }
         let delay = if options.rate_limited {
-            Some(self.count_failure(stripe, state, options.after, now))
+            Some(self.count_failure(stripe, state, options, now))
         } else {
             options.after
         };
@@ -199,22 +199,22 @@ impl<K> Queue<K> {
         }
     }
 
-    /// Counts a failure and returns the resulting delay, or `after` if `after` is shorter.
+    /// Counts a failure and returns the resulting delay, or the delay of the options if that delay is shorter.
     #[cold]
     fn count_failure(
         &self,
         stripe: StripeIndex,
         state: &KeyState<K>,
-        after: Option<Duration>,
+        options: AddOptions,
         now: Timestamp,
     ) -> Duration
     where
         K: Hash,
     {
         self.counters.count_retry(stripe);
-        let delay = self.limiter.delay(&state.key, state.fail(), now);
+        let delay = self.limiter.delay(&state.key, state.fail(), options.at_least, now);
         state.set_failures_expire(now + delay + self.limiter.forget_after());
-        after.map_or(delay, |after| after.min(delay))
+        options.after.map_or(delay, |after| after.min(delay))
     }
 
     /// Adds a key without a delay that had a timer a moment ago.

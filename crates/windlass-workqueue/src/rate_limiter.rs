@@ -117,16 +117,26 @@ impl Limiter {
         self.config.forget_after
     }
 
-    /// Returns the delay of `key` after `failures` earlier consecutive failures.
-    pub(crate) fn delay<K: Hash>(&self, key: &K, failures: u32, now: Timestamp) -> Duration {
+    /// Returns the delay of `key` after `failures` earlier consecutive failures, `at_least` or longer.
+    pub(crate) fn delay<K: Hash>(
+        &self,
+        key: &K,
+        failures: u32,
+        at_least: Duration,
+        now: Timestamp,
+    ) -> Duration {
         let RateLimiter { delay, jitter, .. } = &self.config;
         let full = match delay {
             Delay::Exponential { base, max } => exponential(*base, *max, failures),
             Delay::Custom(delay) => delay(failures),
         };
-        let own = if *jitter > 0.0 { full.mul_f64(1.0 - jitter * self.random(key, failures)) } else { full };
+        let part = if *jitter > 0.0 { jitter * self.random(key, failures) } else { 0.0 };
+        let own = if part > 0.0 { full.mul_f64(1.0 - part) } else { full };
+        // A random part of the longest delay may be too long.
+        let at_least =
+            at_least.saturating_add(if part > 0.0 { at_least.mul_f64(part) } else { Duration::ZERO });
         let shared = self.bucket.as_ref().map(|bucket| bucket.lock().reserve(now));
-        own.max(shared.unwrap_or_default())
+        own.max(shared.unwrap_or_default()).max(at_least)
     }
 
     /// Returns a number in 0..1 that depends only on the seed, the key and the failures.

@@ -5,7 +5,7 @@ use std::{any::Any, time::Duration};
 use windlass_workqueue::{AddOptions, Item};
 
 use crate::{
-    error::{BoxError, chain, is_conflict, is_terminal, requested_retry},
+    error::{BoxError, chain, is_conflict, is_terminal, requested_retry, server_retry_after},
     handler::QueueKey,
     metrics::OneController,
     reconcile::Action,
@@ -84,12 +84,17 @@ impl Outcome {
             Self::Failed(error) => {
                 metrics.error.inc();
                 metrics.errors.inc();
-                let after = requested_retry(error.as_ref());
-                item.requeue(after.map_or(again.rate_limited(), |after| again.after(after)));
+                let requested = requested_retry(error.as_ref());
+                // An overloaded server names a time in which no request of the key helps.
+                let server = server_retry_after(error.as_ref()).filter(|_| requested.is_none());
+                item.requeue(match requested {
+                    Some(after) => again.after(after),
+                    None => again.rate_limited().at_least(server.unwrap_or_default()),
+                });
                 tracing::error!(
                     error = chain(error.as_ref()),
                     failures = item.num_requeues(),
-                    retry_in = after.map(tracing::field::debug),
+                    retry_in = requested.or(server).map(tracing::field::debug),
                     "reconciler error"
                 );
             }

@@ -27,6 +27,11 @@ pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Opti
     find_in_chain(error, Error::requested_retry)
 }
 
+/// Returns the time that the server asked the client to wait, in an error or a cause.
+pub(crate) fn server_retry_after(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
+    find_in_chain(error, Error::server_retry_after)
+}
+
 /// Returns whether an error or a cause is a conflict, of this crate or of `kube_client`.
 pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);

@@ -8,7 +8,9 @@ use std::{fmt, time::Duration};
 use kube_core::response::Status;
 use windlass_cache::ObjectKey;
 
-pub(crate) use self::chain::{chain, is_conflict, is_terminal, is_undecodable, requested_retry};
+pub(crate) use self::chain::{
+    chain, is_conflict, is_terminal, is_undecodable, requested_retry, server_retry_after,
+};
 pub use self::field_conflict::FieldConflict;
 use crate::{path_segment::InvalidName, reader::Reader, resource_path::GroupResource};
 

@@ -93,6 +93,33 @@ async fn an_error_may_say_when_it_is_retried() {
     running.stop().await.expect("a graceful end");
 }
 
+/// A server that is overloaded asks for up to 32 s. The client hands on an answer that asks for more than 10 s.
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_as_long_as_the_server_asks() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let faults = Faults::before(cluster.client());
+    faults.answer(Method::PATCH, "/configmaps/a", 429, "TooManyRequests", Some(30));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let tell = tell.clone();
+        async move {
+            if key.name() == "a" {
+                let _ = tell.send(Instant::now());
+                let patch = Patch::Merge(json!({ "data": { "seen": "yes" } }));
+                cx.patch::<ConfigMap, _>(&key, &patch).await?;
+            }
+            Ok::<_, Error>(Action::done())
+        }
+    });
+    let running = run(Manager::new(faults.client()).controller(controller));
+    let (first, second) = (told.recv().await.expect("reconciled"), told.recv().await.expect("reconciled"));
+    let pause = second - first;
+    assert!(pause >= Duration::from_secs(30), "{pause:?}");
+    assert!(pause < Duration::from_secs(40), "{pause:?}");
+    running.stop().await.expect("a graceful end");
+}
+
 /// A key that is reconciled again and again, each time with a write, is slowed down and counted.
 #[tokio::test]
 async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {

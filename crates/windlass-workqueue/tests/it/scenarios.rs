@@ -229,6 +229,27 @@ fn the_shorter_of_a_delay_and_the_rate_limit_wins() {
 }
 
 #[test]
+fn a_failure_waits_at_least_as_long_as_asked() {
+    expect![[r#"
+        add a limited at-least=1s   wake the timer
+        state                       ready 0 delayed 1 in flight 0 next 1s drained
+        failures a                  1
+        add a after=2s
+        state                       ready 0 delayed 1 in flight 0 next 1s drained
+        add b limited at-least=1ms  wake the timer
+        state                       ready 0 delayed 2 in flight 0 next 5ms drained
+        add a                       wake a worker
+        state                       ready 1 delayed 1 in flight 0 next 5ms
+        add c at-least=1s           wake a worker
+        state                       ready 2 delayed 1 in flight 0 next 5ms
+    "#]]
+    .assert_eq(&play(
+        "add a limited at-least=1s; state; failures a; add a after=2s; state; add b limited at-least=1ms; state; add a; state
+         add c at-least=1s; state",
+    ));
+}
+
+#[test]
 fn every_rate_limited_add_counts_as_a_failure_even_if_it_merges() {
     expect![[r#"
         add a                       wake a worker

@@ -94,6 +94,7 @@ fn options_of(words: &[&str]) -> AddOptions {
     words.iter().fold(AddOptions::new(), |options, word| match word.split_once('=') {
         Some(("p", priority)) => options.priority(priority.parse().unwrap()),
         Some(("after", time)) => options.after(time_of(time)),
+        Some(("at-least", time)) => options.at_least(time_of(time)),
         None if *word == "limited" => options.rate_limited(),
         _ => panic!("no such option: {word}"),
     })

@@ -45,7 +45,7 @@ impl StatusRequest<'_> {
     async fn send(self) -> Result<OperationResult> {
         let Self { cx, prepared, force, .. } = self;
         let NewStatus { target, uid, resource_version, status } = prepared?;
-        if cx.cached_status(&target, &uid)?.is_some_and(|cached| cached == status) {
+        if cx.cached_status(&target, &uid)?.is_some_and(|cached| is_same(&cached, &status)) {
             return Ok(OperationResult::Unchanged);
         }
         let mut patch = vec![json!({ "op": "test", "path": "/metadata/uid", "value": uid })];
@@ -214,6 +214,24 @@ fn is_object_gone(error: &Error, name: &str) -> bool {
             .status()
             .and_then(|status| status.details.as_ref())
             .is_some_and(|details| details.name == name)
+}
+
+/// Returns whether the server stores two values in the same way: `1.0` is stored as `1`.
+fn is_same(stored: &Value, wanted: &Value) -> bool {
+    match (stored, wanted) {
+        (Value::Number(stored), Value::Number(wanted)) if stored.is_f64() != wanted.is_f64() => {
+            stored.as_f64() == wanted.as_f64()
+        }
+        (Value::Array(stored), Value::Array(wanted)) => {
+            stored.len() == wanted.len()
+                && stored.iter().zip(wanted).all(|(stored, wanted)| is_same(stored, wanted))
+        }
+        (Value::Object(stored), Value::Object(wanted)) => {
+            let is_stored = |(name, wanted)| stored.get(name).is_some_and(|stored| is_same(stored, wanted));
+            stored.len() == wanted.len() && wanted.iter().all(is_stored)
+        }
+        _ => stored == wanted,
+    }
 }
 
 /// Removes members that are null. The server drops such members too.

@@ -69,6 +69,32 @@ async fn a_status_that_is_so_already_is_not_written() -> Result<()> {
     running.stop().await
 }
 
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Gauge", namespaced, status = "GaugeStatus")]
+struct GaugeSpec {}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+struct GaugeStatus {
+    values: Vec<f64>,
+}
+
+/// The server stores `1.0` as `1`.
+#[tokio::test]
+async fn a_status_with_a_whole_number_that_is_so_already_is_not_written() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    cluster.install_crd::<Gauge>().await;
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context::<Gauge>(&faults).await;
+    let mut gauge = Gauge::new("a", GaugeSpec {});
+    gauge.metadata.namespace = Some("default".to_owned());
+    let gauge = cx.create(gauge).await?;
+    let status = GaugeStatus { values: vec![1.0, 2.5] };
+    assert_eq!(cx.update_status(&gauge, &status).await?, OperationResult::Updated);
+    assert_eq!(cx.update_status(&gauge, &status).await?, OperationResult::Unchanged);
+    assert_eq!(faults.count(&Method::PATCH, "/status"), 1);
+    running.stop().await
+}
+
 /// A reconciler in Go also changes an object after reading the object, and then updates the status.
 #[tokio::test]
 async fn a_status_that_was_changed_in_place_is_written() -> Result<()> {

@@ -108,10 +108,15 @@ impl RecordedEvent {
     /// Makes a name for the Event. `random` tells events of the same nanosecond apart.
     fn event_name(&self, now: Timestamp, random: u64) -> String {
         let name = self.regarding.name.as_deref().filter(|name| !name.is_empty()).unwrap_or("unknown");
-        let suffix = format!(".{:x}{:04x}", now.as_nanosecond(), random & 0xffff);
+        let nanoseconds = now.as_nanosecond();
+        if !is_subdomain(name) {
+            // As client-go: the names of some objects, such as roles, are no names of Events.
+            return format!("event-{random:016x}.{nanoseconds:x}");
+        }
+        let suffix = format!(".{nanoseconds:x}{:04x}", random & 0xffff);
         // A name has 253 characters at most.
-        let end = (0..=name.len().min(253 - suffix.len())).rfind(|end| name.is_char_boundary(*end));
-        format!("{}{suffix}", name[..end.unwrap_or_default()].trim_end_matches(['.', '-']))
+        let end = name.len().min(253 - suffix.len());
+        format!("{}{suffix}", name[..end].trim_end_matches(['.', '-']))
     }
 
     /// Identifies the reporting component and the object.
@@ -143,4 +148,12 @@ impl RecordedEvent {
 fn reference_key(object: &ObjectReference) -> String {
     let parts = [&object.kind, &object.namespace, &object.name, &object.uid, &object.api_version];
     parts.map(|part| part.as_deref().unwrap_or_default()).join("\u{1f}")
+}
+
+/// Returns whether a text is a DNS subdomain, as the API server demands of the name of an Event of `events.k8s.io`.
+fn is_subdomain(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.split('.').all(|label| {
+        !label.is_empty() && label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    })
 }

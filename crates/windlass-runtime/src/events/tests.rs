@@ -194,6 +194,8 @@ fn the_name_of_an_event_is_a_valid_name() {
     assert_eq!(long.event_name(at(1), 7).len(), 253);
     long.regarding.name = None;
     assert_eq!(long.event_name(at(1), 7), "unknown.3b9aca000007");
+    let role = event("system:Reader", "Granted", "x");
+    assert_eq!(role.event_name(at(1), 7), "event-0000000000000007.3b9aca00");
 }
 
 /// Returns a client with a server that keeps requests and answers with an empty object.

@@ -1,14 +1,15 @@
 use k8s_openapi::api::{
-    core::v1::{ConfigMap, Event},
+    core::v1::{ConfigMap, Event, ObjectReference},
     events::v1::Event as SeriesEvent,
 };
 use kube_client::{Api, api::ListParams};
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, events::EventsApi,
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
+    events::{EventType, EventsApi},
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, create_config_map, expect_eq};
+use crate::fixture::{SOON, create_config_map, expect_eq, run};
 
 #[tokio::test]
 async fn events_are_written_and_repeated_ones_counted() {
@@ -136,4 +137,32 @@ async fn repeated_events_of_the_newer_api_are_a_series() {
     assert!(event.event_time.is_some());
     assert!(event.reporting_instance.as_deref().is_some_and(|instance| instance.starts_with("binder-")));
     assert_eq!(core.series.as_ref().and_then(|series| series.count), Some(3));
+}
+
+/// The name of a role may have characters that the name of an Event cannot.
+#[tokio::test]
+async fn events_about_a_role_are_written_by_both_apis() {
+    for api in [EventsApi::CoreV1, EventsApi::EventsV1] {
+        let cluster = TestCluster::start().await;
+        let reporter = Runnable::new("reporter", |cx: RunContext| async move {
+            let role = ObjectReference {
+                api_version: Some("rbac.authorization.k8s.io/v1".to_owned()),
+                kind: Some("ClusterRole".to_owned()),
+                name: Some("system:Reader".to_owned()),
+                ..ObjectReference::default()
+            };
+            cx.recorder().event(EventType::Normal, role, "Granted", "the role was granted");
+            cx.shutdown().requested().await;
+            Ok::<_, Error>(())
+        });
+        let running = run(Manager::new(cluster.client()).events_api(api).runnable(reporter));
+        let events: Api<Event> = Api::default_namespaced(cluster.client());
+        eventually(SOON, || async {
+            let listed = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?;
+            let reasons: Vec<_> = listed.items.iter().filter_map(|event| event.reason.as_deref()).collect();
+            expect_eq(reasons, vec!["Granted"]).map_err(|e| e.to_string())
+        })
+        .await;
+        running.stop().await.expect("a graceful end");
+    }
 }

@@ -1,6 +1,9 @@
 //! A handle to a running controller.
 
-use std::sync::{Arc, Weak};
+use std::{
+    ops::Deref,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -54,6 +57,32 @@ impl<Q: QueueKey> Link<Q> {
     }
 }
 
+/// The handle in a controller. Dropping a controller that has never run ends the handles of the controller.
+pub(super) struct OwnHandle<Q: QueueKey>(ControllerHandle<Q>);
+
+impl<Q: QueueKey> OwnHandle<Q> {
+    pub(super) fn new() -> Self {
+        Self(ControllerHandle::new())
+    }
+}
+
+impl<Q: QueueKey> Deref for OwnHandle<Q> {
+    type Target = ControllerHandle<Q>;
+
+    fn deref(&self) -> &ControllerHandle<Q> {
+        &self.0
+    }
+}
+
+impl<Q: QueueKey> Drop for OwnHandle<Q> {
+    fn drop(&mut self) {
+        let is_connected = self.link.running.borrow().is_some();
+        if !is_connected {
+            drop(self.link.connect(Weak::new()));
+        }
+    }
+}
+
 impl<Q: QueueKey> Clone for ControllerHandle<Q> {
     fn clone(&self) -> Self {
         Self { link: self.link.clone() }
@@ -61,7 +90,7 @@ impl<Q: QueueKey> Clone for ControllerHandle<Q> {
 }
 
 impl<Q: QueueKey> ControllerHandle<Q> {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self { link: Arc::new(Link { running: watch::channel(None).0, early: Mutex::default() }) }
     }
 
@@ -71,7 +100,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         }
     }
 
-    /// Queues a key. Has no effect after the controller has ended.
+    /// Queues a key. Has no effect after the controller has ended, or was dropped without running.
     pub fn enqueue(&self, key: Q) {
         self.enqueue_with(key, AddOptions::new());
     }
@@ -89,7 +118,8 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     /// options share one cache.
     ///
     /// # Errors
-    /// The first list did not end in time, a read of the kind would be ambiguous, or the controller has stopped.
+    /// The first list did not end in time, a read of the kind would be ambiguous, or the controller has stopped or does not run
+    /// ([`Manager::select_controllers`](crate::Manager::select_controllers)).
     pub async fn watch(&self, watch: Watch<Q>) -> Result<WatchId> {
         let mut running = self.link.running.subscribe();
         let running = running.wait_for(Option::is_some).await.map_err(|_| Error::stopped())?.clone();

@@ -26,6 +26,7 @@ pub(crate) use self::{
     any_controller::AnyController, current::reconciles, outcome::Outcome, running::Running,
 };
 use self::{
+    handle::OwnHandle,
     shard::{ShardHash, StoredKeys},
     work::Work,
 };
@@ -82,7 +83,7 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     shard_hash: Option<ShardHash<Q>>,
     /// How keys are found in the caches of the controller's own kind.
     stored_keys: Option<StoredKeys<Q>>,
-    handle: ControllerHandle<Q>,
+    handle: OwnHandle<Q>,
     /// A called method that needs a primary kind, while the controller has none: an error at the start.
     misused: Option<&'static str>,
     /// Set by [`prepare`](AnyController::prepare).
@@ -220,7 +221,7 @@ impl<Q: QueueKey> Controller<Q> {
             needs: Vec::new(),
             shard_hash: None,
             stored_keys: None,
-            handle: ControllerHandle::new(),
+            handle: OwnHandle::new(),
             misused: None,
             work: None,
         }

@@ -22,9 +22,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, Watch,
-    informer::SharedInformer, leader_election::LeaderElection, manager::Group,
+    informer::SharedInformer, kind, leader_election::LeaderElection, manager::Group,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
@@ -308,5 +308,20 @@ async fn controllers_that_can_work_do() {
     noted(&notes, "maps: a").await;
     noted(&notes, "secrets: s").await;
     handle.stop("unserved").await.expect("stopped while it asks the server");
+    running.stop().await.expect("a graceful end");
+}
+
+/// `--controllers=-copies` leaves a controller out.
+#[tokio::test]
+async fn the_handle_of_a_controller_that_is_not_selected_has_ended() {
+    let cluster = TestCluster::start().await;
+    let reconcile = |_: ObjectKey, _: Context<ConfigMap>| async { Ok::<_, Error>(Action::done()) };
+    let copies = Controller::of::<ConfigMap>(reconcile).named("copies");
+    let handle = copies.handle();
+    let manager = Manager::new(cluster.client()).controller(copies).select_controllers(["-copies", "*"]);
+    let running = run(manager);
+    handle.enqueue(ObjectKey::namespaced("default", "a"));
+    let added = tokio::time::timeout(stretched(SOON), handle.watch(Watch::owned(kind::<Secret>()))).await;
+    assert!(added.expect("an answer").expect_err("no controller").is_stopped());
     running.stop().await.expect("a graceful end");
 }

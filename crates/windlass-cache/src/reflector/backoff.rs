@@ -17,6 +17,11 @@ impl Backoff {
         Self { config, failures: 0, random: fastrand::Rng::with_seed(seed) }
     }
 
+    /// Returns whether the last attempt failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
     /// Records a success; returns whether the attempt before had failed.
     pub(super) fn reset(&mut self) -> bool {
         std::mem::take(&mut self.failures) > 0

@@ -183,6 +183,8 @@ pub struct Reflector {
     limit: usize,
 }
 
+/// A watch that has been open for this long works, even if the watch has shown neither an event nor a bookmark.
+const WORKS_AFTER: Duration = Duration::from_secs(10);
 /// The maximum bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 << 10;
 /// The maximum `Retry-After` that is respected, so that no server can silence a watch for long.
@@ -221,6 +223,7 @@ impl Reflector {
 
     /// Returns the next step of the driver.
     pub fn poll(&mut self, now: Instant, store: &mut impl ReflectorStore) -> ReflectorAction {
+        self.look_at_quiet_watch(now, store);
         match &self.request {
             RequestState::Planned { at } if now < *at => return ReflectorAction::Sleep { until: *at },
             RequestState::Planned { .. } => return ReflectorAction::Send(self.send(now)),
@@ -228,12 +231,32 @@ impl Reflector {
             | RequestState::Refused { until, .. }
             | RequestState::Streaming { until, .. } => {
                 if now < *until {
-                    return ReflectorAction::Receive { until: *until };
+                    let until = self.works_at().map_or(*until, |at| at.min(*until));
+                    return ReflectorAction::Receive { until };
                 }
             }
         }
         self.time_out(now, store);
         self.poll_planned(now)
+    }
+
+    /// Returns when a quiet watch works, if the attempt before failed.
+    fn works_at(&self) -> Option<Instant> {
+        match &self.request {
+            RequestState::Streaming { stream, since, .. } if self.backoff.has_failed() => {
+                matches!(**stream, Stream::Watch { initial: false, useful: false, .. })
+                    .then(|| *since + WORKS_AFTER)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that a watch works without an event. Bookmarks are not certain: an extension server may send none, and a proxy may end an idle
+    /// watch before the first bookmark.
+    fn look_at_quiet_watch(&mut self, now: Instant, store: &mut impl ReflectorStore) {
+        if self.works_at().is_some_and(|at| now >= at) && self.backoff.reset() {
+            store.notice(ReflectorEvent::Recovered);
+        }
     }
 
     fn poll_planned(&mut self, now: Instant) -> ReflectorAction {

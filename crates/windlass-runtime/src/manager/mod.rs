@@ -363,7 +363,7 @@ impl Manager {
     /// Sets how long a watch may fail before the readiness check `watches` fails; `None` turns the check off. Default: 5 minutes.
     ///
     /// Meanwhile, the controllers read the objects of the time when the watch last worked. A watch works again with the next event or
-    /// bookmark; API servers send a bookmark each minute. A kind that the server no longer has fails no check. A replica that is not ready gets no
+    /// bookmark, or when the watch has been open for 10 s. A kind that the server no longer has fails no check. A replica that is not ready gets no
     /// requests of webhooks: turn the check off if the webhooks do not depend on the caches.
     pub fn stale_watches_fail_readiness_after(mut self, limit: Option<Duration>) -> Self {
         self.stale_after = limit;

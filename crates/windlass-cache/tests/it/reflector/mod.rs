@@ -364,6 +364,93 @@ fn an_expired_page_leads_to_an_unpaged_list() {
     .assert_eq(&told);
 }
 
+/// The server sends no bookmarks, and nothing changes: the kind of an extension server, for instance.
+#[test]
+fn a_quiet_watch_works_again_after_ten_seconds() {
+    check(
+        r#"
+        answer 200
+        bookmark 9 initial-events-end
+        end
+        answer 500
+        end
+        wait 2
+        answer 200
+        wait 9
+        wait 2
+        end
+        answer 200
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                progress 9
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=300
+            answer 500
+            end
+                failed, retry in 0.9s: pods: the server responded 500
+            wait 2
+                0.9s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=309
+            answer 200
+            wait 9
+            wait 2
+                recovered
+            end
+                13.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=302
+            answer 200
+            end
+                failed, retry in 1.0s: pods: the watch ended right after it began
+        "#]],
+    );
+}
+
+/// A server that ends each watch after some seconds is a failure only if the watch could not begin.
+#[test]
+fn a_watch_that_ends_early_does_not_work_again() {
+    check(
+        r#"
+        answer 200
+        bookmark 9 initial-events-end
+        end
+        answer 500
+        end
+        wait 2
+        answer 200
+        wait 9
+        end
+        answer 500
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                progress 9
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=300
+            answer 500
+            end
+                failed, retry in 0.9s: pods: the server responded 500
+            wait 2
+                0.9s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=309
+            answer 200
+            wait 9
+            end
+                11.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=302
+            answer 500
+            end
+                failed, retry in 2.1s: pods: the server responded 500
+        "#]],
+    );
+}
+
 #[test]
 fn a_watch_that_is_silent_after_bookmarks_is_cancelled() {
     check(

@@ -37,7 +37,10 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
 ///
 /// async fn replace(cx: &Context<ConfigMap>, config: Arc<ConfigMap>, old: Arc<Secret>) -> Result<()> {
 ///     cx.delete(&old).await?;
-///     cx.create(Secret::default().controlled_by(&config)?).await?;
+///     let mut secret = Secret::default();
+///     secret.metadata.generate_name = Some("password-".to_owned());
+///     secret.metadata.namespace = config.metadata.namespace.clone();
+///     cx.create(secret.controlled_by(&config)?).await?;
 ///     cx.recorder().normal(&config, "Replaced", "made a new password");
 ///     tracing::info!(key = %ObjectKey::of(&config), "replaced");
 ///     Ok(())

@@ -19,7 +19,9 @@ pub trait Owned: Resource + Sized {
     /// use windlass_runtime::owner::Owned;
     ///
     /// # fn example(config: &ConfigMap) -> windlass_runtime::Result<Pod> {
-    /// let pod = Pod::default().controlled_by(config)?;
+    /// let mut pod = Pod::default();
+    /// pod.metadata.namespace = config.metadata.namespace.clone();
+    /// let pod = pod.controlled_by(config)?;
     /// # Ok(pod) }
     /// ```
     ///

@@ -145,11 +145,13 @@ struct Page {
     items: Vec<Value>,
 }
 
-/// Decodes an object. An item of a list names neither API version nor kind.
+/// Decodes an object. An item of a list names neither API version nor kind, and the metadata of an object names another kind.
 fn decode<K: DeserializeOwned>(kind: &KindRef<K>, mut object: Value) -> Result<K> {
-    if !kind.metadata_only && object.get("kind").is_none() {
-        object["apiVersion"] = json!(kind.resource().api_version);
-        object["kind"] = json!(kind.resource().kind);
+    if let Some(members) = object.as_object_mut()
+        && (kind.metadata_only || !members.contains_key("kind"))
+    {
+        members.insert("apiVersion".to_owned(), json!(kind.resource().api_version));
+        members.insert("kind".to_owned(), json!(kind.resource().kind));
     }
     serde_json::from_value(object).map_err(|cause| Error::undecodable_answer(&cause))
 }

@@ -143,9 +143,9 @@ impl DynamicTypeOf<PartialObjectMeta<DynamicObject>> for ApiResource {
         None
     }
 
-    // The metadata names `PartialObjectMetadata` instead of the kind.
-    fn type_meta(_: &PartialObjectMeta<DynamicObject>) -> Option<TypeMeta> {
-        None
+    // A cache and an `ApiReader` replace the kind `PartialObjectMetadata`, which a server writes.
+    fn type_meta(object: &PartialObjectMeta<DynamicObject>) -> Option<TypeMeta> {
+        object.types.clone().filter(|types| types.kind != "PartialObjectMetadata")
     }
 }
 

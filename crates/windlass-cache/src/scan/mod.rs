@@ -53,9 +53,10 @@ pub struct ScanOptions {
     pub transform: Option<Transform>,
     /// Keeps `metadata.managedFields`, which are about half of most objects. Default: false.
     pub keep_managed_fields: bool,
-    /// Keeps only `apiVersion`, `kind` and `metadata`. Default: false.
+    /// Keeps only `metadata`, with the `apiVersion` and `kind` of [`type_meta`](Self::type_meta): a server writes `PartialObjectMetadata`
+    /// instead of the kind. Default: false.
     pub metadata_only: bool,
-    /// `apiVersion` and `kind` for objects without these fields, such as the items of a typed list.
+    /// `apiVersion` and `kind` for objects without these fields, such as the items of a typed list, and for metadata.
     pub type_meta: Option<(String, String)>,
     /// True if all objects are of the same kind: the text that the objects have in common is stored once.
     /// Default: false.

@@ -36,12 +36,13 @@ impl ObjectScan<'_, '_> {
                     scan.metadata(node)?;
                     return Ok(true);
                 }
-                b"apiVersion" => api_version = true,
-                b"kind" => kind = true,
+                // The metadata of an object names `PartialObjectMetadata`, and not the kind.
                 _ if scan.metadata_only => {
                     scan.cursor.skip_value()?;
                     return Ok(false);
                 }
+                b"apiVersion" => api_version = true,
+                b"kind" => kind = true,
                 name => return scan.unindexed(scan.transform.member(ROOT, name)),
             }
             scan.cursor.skip_value()?;

@@ -163,16 +163,11 @@ impl CacheOptions {
     }
 
     pub(super) fn scan_options(&self, resource: &ApiResource) -> ScanOptions {
-        let (api_version, kind) = if self.metadata_only {
-            ("meta.k8s.io/v1", "PartialObjectMetadata")
-        } else {
-            (resource.api_version.as_str(), resource.kind.as_str())
-        };
         ScanOptions {
             transform: self.transform.clone(),
             keep_managed_fields: self.keep_managed_fields,
             metadata_only: self.metadata_only,
-            type_meta: Some((api_version.to_owned(), kind.to_owned())),
+            type_meta: Some((resource.api_version.clone(), resource.kind.clone())),
             one_kind: self.encoding != Some(ObjectEncoding::Unshared),
             ..ScanOptions::default()
         }

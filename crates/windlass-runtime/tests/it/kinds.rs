@@ -5,12 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     autoscaling::v1::Scale,
-    core::v1::{ConfigMap, Pod, Secret},
+    core::v1::{ConfigMap, Event, Pod, Secret},
     scheduling::v1::PriorityClass,
 };
 use kube_client::{
     Api,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, ListParams, PostParams},
 };
 use kube_core::{
     ApiResource, DynamicObject, ObjectMeta, ResourceExt, metadata::PartialObjectMeta, params::Patch,
@@ -266,6 +266,40 @@ fn a_kind_names_its_resource() {
     assert_eq!(typed.resource(), &ApiResource::erase::<Secret>(&()));
     let text = format!("{:?}", KindRef::dynamic(typed.resource()).metadata().named("y"));
     assert!(text.contains("secrets") && text.contains("metadata_only: true") && text.contains('y'), "{text}");
+}
+
+/// The server writes `PartialObjectMetadata` instead of the kind.
+#[tokio::test]
+async fn an_object_of_metadata_without_a_type_is_reported_and_deleted() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let resource = ApiResource::erase::<ConfigMap>(&());
+    let metadata = || KindRef::dynamic(&resource).metadata();
+    let read = ApiReader::new(client.clone()).get_of(metadata(), &key("a")).await.expect("read");
+    assert_eq!(read.and_then(|map| map.types).map(|types| types.kind).as_deref(), Some("ConfigMap"));
+
+    type Metadata = PartialObjectMeta<DynamicObject>;
+    let reconcile = |key: ObjectKey, cx: Context<Metadata>| async move {
+        let Some(map) = cx.get(&key)?.filter(|_| key.name() == "a") else { return Ok(Action::done()) };
+        cx.recorder().normal(&map, "Expired", "the time of the object is over");
+        cx.delete(&map).await?;
+        Ok::<_, Error>(Action::done())
+    };
+    let controller = Controller::of_kind(metadata(), reconcile);
+    let running = run(Manager::new(client.clone()).controller(controller));
+    let events: Api<Event> = Api::default_namespaced(client.clone());
+    eventually(SOON, || async {
+        let listed = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        let about = listed.items.iter().map(|event| event.involved_object.kind.as_deref());
+        expect_eq(about.collect::<Vec<_>>(), vec![Some("ConfigMap")]).map_err(|error| error.to_string())
+    })
+    .await;
+    eventually(SOON, || async {
+        expect_eq(config_maps(&client).get_opt("a").await.expect("read").is_none(), true)
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
 }
 
 /// Returns a controller that sends each key, and the keys.

@@ -219,6 +219,7 @@ impl<O: Object> ApplyRequest<'_, O> {
             cx.api().call_with_status(call).await.map_err(|error| {
                 preconditions.explain(error).while_doing(format_args!("applying {target}"))
             })?;
+        preconditions.note_own_write(&response);
         if let Some(part) = part {
             memory.remember(slot, LastApplied::of(&response, hash, part, memory));
         }

@@ -8,7 +8,7 @@ use windlass_cache::ObjectKey;
 
 use super::{Context, Target, preconditions::Preconditions};
 use crate::{
-    client::{APPLY_PATCH, JSON_PATCH, MERGE_PATCH},
+    client::{APPLY_PATCH, JSON_PATCH, MERGE_PATCH, decode},
     error::{Error, Result},
     kind::Object,
     kind_ref::IntoKind,
@@ -155,7 +155,11 @@ impl<'a, T: DeserializeOwned> PatchRequest<'a, T> {
             Format::Strategic => ("application/strategic-merge-patch+json", "", "patching"),
         };
         let call = target.patch(&subresource, &[self.cx.field_manager(), force], content_type, &body)?;
-        let patched = self.cx.api().exchange(call).await;
+        let reply = self.cx.api().call(call).await;
+        let patched = reply.and_then(|reply| {
+            self.preconditions.note_own_write(&reply);
+            decode(&reply)
+        });
         patched
             .map_err(|error| self.preconditions.explain(error).while_doing(format_args!("{doing} {target}")))
     }

@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::Error;
+use crate::{
+    client::{WithMetadata, decode},
+    error::Error,
+    read_your_writes::note_own_write,
+};
 
 /// Conditions on the object that a write changes.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,16 @@ impl Preconditions {
         let fields: Map<String, Value> =
             self.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         (!fields.is_empty()).then_some(Value::Object(fields))
+    }
+
+    /// Notes a write that demanded a resource version. `reply` has the metadata of the written object.
+    pub(super) fn note_own_write(&self, reply: &[u8]) {
+        if let Some(read) = self.resource_version.as_deref()
+            && let Ok(WithMetadata { metadata }) = decode(reply)
+            && let Some(uid) = &metadata.uid
+        {
+            note_own_write(uid, Some(read), metadata.resource_version.as_deref());
+        }
     }
 
     /// Turns the server's other words for a condition that does not hold into a conflict.

@@ -135,10 +135,15 @@ impl OwnChanges {
         self.transitions.retain(|(since, _)| now.saturating_duration_since(*since) < REMEMBERED_FOR);
     }
 
-    /// Returns whether the reconciles of the key made all of a change.
+    /// Returns whether the reconciles of the key made all of a change. The chain of writes may go on beyond the change.
     fn made(&self, change: &Transition) -> bool {
-        let of_object = self.transitions.iter().map(|(_, own)| own).filter(|own| own.uid == change.uid);
-        of_object.fold(change.from, |at, own| if own.from == at { own.to } else { at }) == change.to
+        let mut at = change.from;
+        self.transitions.iter().map(|(_, own)| own).any(|own| {
+            if own.uid == change.uid && own.from == at {
+                at = own.to;
+            }
+            at == change.to
+        })
     }
 }
 

@@ -10,8 +10,12 @@ use std::{
 
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube_client::api::{DeleteParams, Patch, PatchParams};
+use kube::CustomResource;
+use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::ResourceExt as _;
 use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use windlass_runtime::{
     Action, Context, Controller, ControllerHandle, Error, Manager, ObjectKey, Permission, Result, Verb,
@@ -23,7 +27,8 @@ use windlass_test::{TestCluster, eventually};
 use crate::{
     fault::Faults,
     fixture::{
-        Running, SOON, config_maps, create_config_map, expect_eq, metric, run_restricted, secret, secrets,
+        Running, SOON, config_maps, create_config_map, expect_eq, metric, run, run_restricted, secret,
+        secrets,
     },
 };
 
@@ -257,5 +262,56 @@ async fn a_finalizer_is_an_own_write_and_a_deletion_is_not() {
     eventually(SOON, || async { expect_eq(state(), (vec!["apply"], 1)) }).await;
     maps.delete("a", &DeleteParams::default()).await.expect("deleted");
     eventually(SOON, || async { expect_eq(state(), (vec!["apply", "clean up", "gone"], 1)) }).await;
+    running.stop().await.expect("a graceful end");
+}
+
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Lamp", namespaced, status = "LampStatus")]
+struct LampSpec {}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+struct LampStatus {
+    shines: bool,
+}
+
+fn lamp() -> Lamp {
+    let mut lamp = Lamp::new("a", LampSpec {});
+    lamp.metadata.namespace = Some("default".to_owned());
+    lamp
+}
+
+/// A write that demands a resource version hides no write of another client. The next write of the reconcile goes on from the new version.
+#[tokio::test]
+async fn a_patch_and_an_apply_with_a_resource_version_are_own_writes() {
+    let cluster = TestCluster::start().await;
+    cluster.install_crd::<Lamp>().await;
+    let reconciles = Arc::<AtomicUsize>::default();
+    let counted = reconciles.clone();
+    let controller = Controller::of::<Lamp>(move |key: ObjectKey, cx: Context<Lamp>| {
+        let counted = counted.clone();
+        async move {
+            let Some(read) = cx.get(&key)? else { return Ok(Action::done()) };
+            counted.fetch_add(1, Ordering::SeqCst);
+            let version = |lamp: &Lamp| lamp.resource_version().unwrap_or_default();
+            let patch = Patch::Merge(json!({ "metadata": { "annotations": { "seen": "yes" } } }));
+            let patched = cx.patch::<Lamp, _>(&key, &patch).if_resource_version(version(&read)).await?;
+            let mut labelled = lamp();
+            labelled.labels_mut().insert("app".to_owned(), "web".to_owned());
+            cx.apply_object(&labelled).if_resource_version(version(&patched)).await?;
+            cx.update_status(&read, LampStatus { shines: true }).await?;
+            Ok::<_, Error>(Action::done())
+        }
+    });
+    let manager = Manager::new(cluster.client()).controller(controller.skip_own_writes());
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let lamps: Api<Lamp> = Api::default_namespaced(cluster.client());
+    lamps.create(&PostParams::default(), &lamp()).await.expect("created");
+    let skipped = SKIPPED.replace("configmap", "lamp");
+    eventually(SOON, || async {
+        let done = reconciles.load(Ordering::SeqCst);
+        expect_eq((done, metric(&metrics.render(), &skipped)), (1, 3))
+    })
+    .await;
     running.stop().await.expect("a graceful end");
 }

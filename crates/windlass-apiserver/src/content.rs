@@ -25,6 +25,10 @@ pub(crate) fn serve(method: &Method, request: &HeaderMap, mut document: Response
         return without_body(document, StatusCode::NOT_MODIFIED);
     }
     document.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    // The compressed and the plain document have the same tag: parts of both do not fit together.
+    if document.headers().contains_key(CONTENT_ENCODING) {
+        return document;
+    }
     let is_current = text(request, &IF_RANGE).is_none_or(|wanted| wanted == tag && !tag.is_empty());
     let (Some(range), Some(length)) =
         (text(request, &RANGE).filter(|_| is_current), document.body().length_in_memory())

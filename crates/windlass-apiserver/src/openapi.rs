@@ -127,7 +127,9 @@ impl Asked<'_> {
         write: impl FnOnce() -> Document + Send + 'static,
     ) -> Result<Response<Body>, ApiError> {
         let apart = &self.state.apart;
-        let has_range = self.headers.contains_key(header::RANGE);
+        // The rest of a document that began compressed is not asked for in plain text.
+        let has_range =
+            self.headers.contains_key(header::RANGE) && !self.headers.contains_key(header::IF_RANGE);
         let accepts_gzip = wire::accepts_gzip(header_text(self.headers, header::ACCEPT_ENCODING));
         let tag = format!("\"{hash}\"");
         let is_known = header_text(self.headers, header::IF_NONE_MATCH)

@@ -329,7 +329,13 @@ impl Server {
         let (state, aggregator) = (Arc::downgrade(&self.api.state), Arc::downgrade(&self.api.aggregator));
         tokio::spawn(aggregate::keep_available(state, aggregator, listening.stopped()));
         tokio::spawn(bootstrap::keep_lease(Arc::downgrade(&self.api.state), listening.stopped()));
-        tokio::spawn(serve::keep_returning_memory(listening.stopped()));
+        let state = Arc::downgrade(&self.api.state);
+        let forget = move || {
+            if let Some(state) = state.upgrade() {
+                state.store.forget_old_events(state.env.now());
+            }
+        };
+        tokio::spawn(serve::keep_returning_memory(listening.stopped(), forget));
         Ok(listening)
     }
 

@@ -68,14 +68,14 @@ impl<S: AsyncWrite + Unpin> Hand<S> {
         }
     }
 
-    /// Sends all gathered writes, and drops the hand. A write that is gathered meanwhile is sent, too.
+    /// Drops the hand, and sends the writes so far: from now on, each flush of the cork sends.
     ///
     /// If the stream is broken, the next write or flush of the connection returns the error.
     pub async fn release(self) {
+        self.0.lock().is_held = false;
         poll_fn(|cx| {
             let mut gathering = self.0.lock();
             gathering.error = ready!(gathering.poll_send(cx)).err();
-            gathering.is_held = false;
             Poll::Ready(())
         })
         .await;
@@ -223,14 +223,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hand_is_released_when_all_writes_are_sent() {
+    async fn a_hand_that_is_released_sends_the_writes_so_far() {
         let (near, mut far) = duplex(10);
         let (mut cork, hand) = cork(near);
         cork.write_all(b"more than the pipe ").await.expect("gathered");
         let mut release = std::pin::pin!(hand.release());
         assert!(futures::poll!(release.as_mut()).is_pending());
         cork.write_all(b"takes").await.expect("gathered");
-        cork.flush().await.expect("no effect");
         let mut bytes = [0; 24];
         let ((), read) = tokio::join!(release, far.read_exact(&mut bytes));
         read.expect("read");

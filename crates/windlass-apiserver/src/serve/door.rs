@@ -17,19 +17,28 @@ use super::freed_memory::keep_returning;
 ///
 /// # Errors
 /// The system has no thread or no file descriptor.
-pub(super) fn open(
+pub(super) async fn open(
     accepting: impl Future<Output = GracefulShutdown> + Send + 'static,
     stopping: &CancellationToken,
 ) -> io::Result<JoinHandle<Option<GracefulShutdown>>> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    // The thread makes the state of all connections, which other threads free.
-    runtime.spawn(keep_returning(stopping.clone().cancelled_owned()));
+    let (built, is_built) = oneshot::channel();
     let (done, ended) = oneshot::channel();
+    let stopped = stopping.clone().cancelled_owned();
     let run = move || {
-        // Fails if the runtime of the server has stopped.
-        let _ = done.send(runtime.block_on(accepting));
+        let runtime = Builder::new_current_thread().enable_all().build();
+        // The receivers are gone if the runtime of the server has stopped.
+        match runtime {
+            Ok(runtime) => {
+                let _ = built.send(Ok(()));
+                // The thread makes the state of all connections, which other threads free.
+                runtime.spawn(keep_returning(stopped, || {}));
+                let _ = done.send(runtime.block_on(accepting));
+            }
+            Err(error) => drop(built.send(Err(error))),
+        }
     };
     thread::Builder::new().name("windlass-door".to_owned()).spawn(run)?;
+    is_built.await.map_err(io::Error::other)??;
     let stop = stopping.clone().drop_guard();
     Ok(tokio::spawn(async move {
         let connections = ended.await;

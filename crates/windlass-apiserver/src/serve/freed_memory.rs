@@ -29,18 +29,20 @@ pub fn allocator_is_mimalloc() {
     IS_MIMALLOC.store(true, Ordering::Relaxed);
 }
 
-/// Lets the allocator return freed memory from time to time, until `stopped` completes.
+/// Lets the allocator return freed memory from time to time, until `stopped` completes. `forget` frees memory that an idle server does not
+/// need.
 ///
 /// The allocator of the programs, mimalloc, waits for a second before freed memory goes back to the system, and looks for such memory only when a
 /// large block is freed. A server that becomes idle after a burst would keep the memory of the burst. The block itself is never written,
 /// and takes no memory of the system. Memory that one thread has allocated and another thread has freed stays with the first thread, until
 /// that thread looks: the threads of the runtime look when a burst is over.
-pub(crate) async fn keep_returning(stopped: impl Future<Output = ()>) {
+pub(crate) async fn keep_returning(stopped: impl Future<Output = ()>, forget: impl Fn()) {
     let returning = async {
         let mut load = Load::new(Handle::current().metrics());
         loop {
             tokio::time::sleep(INTERVAL).await;
             if IS_MIMALLOC.load(Ordering::Relaxed) && load.is_over() {
+                forget();
                 on_each_thread(look, PATIENCE).await;
             }
             drop(black_box(Vec::<u8>::with_capacity(BLOCK)));

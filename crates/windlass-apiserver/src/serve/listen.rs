@@ -50,7 +50,7 @@ const HEADER_BYTES: u32 = 1 << 20;
 /// The limit of the headers of an HTTP/1.1 request, as a number.
 const HEADERS: usize = 1_000;
 /// The number of silent connections without an authenticated user.
-const MAX_STRANGERS: usize = 512;
+pub(super) const MAX_STRANGERS: usize = 512;
 /// How long the listener waits after a connection that cannot be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The number of silent connections that are closed then.
@@ -288,14 +288,15 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
         strangers: Strangers::new(MAX_STRANGERS),
         runtime: Runtime::current(),
     };
-    let accepting = listener.into_std().and_then(|listener| door::open(accept.run(listener), &stopping));
+    let listener = listener.into_std().map_err(ListenErrorKind::Door)?;
+    let accepting = door::open(accept.run(listener), &stopping).await.map_err(ListenErrorKind::Door)?;
     Ok(RunningListener {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
         address,
         authority,
         tokens,
         stopping,
-        accepting: accepting.map_err(ListenErrorKind::Door)?,
+        accepting,
         conversations,
     })
 }
@@ -331,6 +332,13 @@ fn auto_server(begun: RequestFutures) -> auto::Builder<RequestFutures> {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
     server
+}
+
+/// Lets a client of HTTP/1 send the rest of the body of a refused request.
+fn drain(request: Request<Incoming>) {
+    if request.version() < http::Version::HTTP_2 {
+        drop(DrainOnDrop::new(request.into_body()));
+    }
 }
 
 /// Completes if a connection has no request in time.
@@ -398,14 +406,18 @@ impl Accept {
                         tokio::spawn(self.clone().handshake(stream, connections.watcher()));
                     }
                     Err(error) => {
-                        // Most likely the process is out of file descriptors.
                         complaints.add(&error);
-                        (0..GIVEN_WAY).take_while(|_| self.strangers.close_one()).for_each(drop);
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        self.make_room().await;
                     }
                 },
             }
         }
+    }
+
+    /// Closes silent connections: most likely the process is out of file descriptors.
+    async fn make_room(&self) {
+        (0..GIVEN_WAY).take_while(|_| self.strangers.close_one()).for_each(drop);
+        tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 
     /// Begins TLS, and hands the connection to the runtime of the connections.
@@ -422,23 +434,34 @@ impl Accept {
         let Ok(Ok(stream)) = stream else {
             return tracing::debug!("a TLS handshake failed");
         };
+        // Before other silent connections arrive: the runtime of the connections may be busy.
+        let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
+        if matches!(client, ClientAuth::Verified(_)) {
+            stranger.identify();
+        }
         let runtime = self.runtime.clone();
-        runtime.spawn(self.connection(stream, is_local, stranger, watcher));
+        runtime.spawn(self.connection(stream, client, is_local, stranger, watcher));
+    }
+
+    /// Moves a stream to the runtime of the connections.
+    async fn take_over(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+        if door::take_over(stream).is_ok() {
+            return Ok(());
+        }
+        self.make_room().await;
+        door::take_over(stream)
     }
 
     async fn connection(
         self,
         mut stream: TlsStream<TcpStream>,
+        client: ClientAuth,
         is_local: bool,
         stranger: Arc<Stranger>,
         watcher: Watcher,
     ) {
-        if let Err(error) = door::take_over(stream.get_mut().0) {
-            return tracing::warn!(%error, "cannot keep a connection");
-        }
-        let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
-        if matches!(client, ClientAuth::Verified(_)) {
-            stranger.identify();
+        if let Err(error) = self.take_over(stream.get_mut().0).await {
+            return tracing::debug!(%error, "cannot keep a connection");
         }
         let begun = RequestFutures::default();
         let server = auto_server(begun.clone());
@@ -473,6 +496,7 @@ impl Accept {
         stranger: &Stranger,
     ) -> Response<Body> {
         if let Some(refusal) = malformed::refusal(&request) {
+            drain(request);
             return refusal;
         }
         let since = Instant::now();
@@ -505,7 +529,10 @@ impl Accept {
                 }
                 response
             }
-            _ => refuse(&ApiError::unauthorized()),
+            _ => {
+                drain(request);
+                refuse(&ApiError::unauthorized())
+            }
         }
     }
 

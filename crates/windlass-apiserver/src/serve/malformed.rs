@@ -9,9 +9,9 @@ use crate::respond::page_not_found;
 /// Returns the response to a malformed request, and to a request for the server as a whole.
 pub(super) fn refusal(request: &Request<impl Sized>) -> Option<Response<Body>> {
     let path = request.uri().path();
-    if request.version() == Version::HTTP_11
-        && let Some(why) = wrong_host(request.headers())
-    {
+    let is_http1 = request.version() < Version::HTTP_2;
+    let needs_host = request.version() == Version::HTTP_11 && request.method() != Method::CONNECT;
+    if is_http1 && let Some(why) = wrong_host(request.headers(), needs_host) {
         return Some(bad_request(why));
     }
     if request.method() == Method::CONNECT {
@@ -20,7 +20,6 @@ pub(super) fn refusal(request: &Request<impl Sized>) -> Option<Response<Body>> {
     if path.is_empty() || !is_escaped_well(path) {
         return Some(bad_request(""));
     }
-    let is_http1 = request.version() < Version::HTTP_2;
     let expectation = request.headers().get(EXPECT).filter(|_| is_http1);
     if expectation.is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
         return Some(closing(StatusCode::EXPECTATION_FAILED, Body::empty()));
@@ -29,18 +28,18 @@ pub(super) fn refusal(request: &Request<impl Sized>) -> Option<Response<Body>> {
 }
 
 /// Returns why the header `Host` of a request is refused.
-fn wrong_host(headers: &HeaderMap) -> Option<&'static str> {
+fn wrong_host(headers: &HeaderMap, is_needed: bool) -> Option<&'static str> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
-        (None, _) => Some(": missing required Host header"),
+        (None, _) => is_needed.then_some(": missing required Host header"),
         (Some(_), Some(_)) => Some(""),
         (Some(host), None) => (!is_host(host)).then_some(": malformed Host header"),
     }
 }
 
-/// Returns whether a header has only bytes that occur in names, addresses, ports and other parts of URLs.
+/// Returns whether a header has only bytes that occur in names, addresses and ports, and the other bytes that Go accepts.
 fn is_host(host: &HeaderValue) -> bool {
-    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"!$%&'()*+,-./:;=@[]_~".contains(byte);
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"!$%&'()*+,-.:;=[]_~".contains(byte);
     host.as_bytes().iter().all(is_allowed)
 }
 
@@ -80,7 +79,9 @@ mod tests {
         assert_eq!(code(Request::get("/api")), Some(400));
         assert_eq!(code(Request::get("/api").header("host", "a b")), Some(400));
         assert_eq!(code(Request::get("/api").header("host", "a").header("host", "b")), Some(400));
+        assert_eq!(code(Request::get("/api").header("host", "user@a")), Some(400));
         assert_eq!(code(Request::get("/api").version(Version::HTTP_10)), None);
+        assert_eq!(code(Request::get("/api").version(Version::HTTP_10).header("host", "a b")), Some(400));
         assert_eq!(code(Request::get("https://a/api").version(Version::HTTP_2)), None);
     }
 
@@ -93,7 +94,7 @@ mod tests {
         assert_eq!(get("api"), Some(400));
         assert_eq!(get("*"), None);
         assert_eq!(code(Request::options("*").header("host", "a")), Some(200));
-        assert_eq!(code(Request::connect("a:1").header("host", "a")), Some(404));
+        assert_eq!(code(Request::connect("a:1")), Some(404));
     }
 
     #[test]

@@ -241,6 +241,37 @@ mod over_tls {
     }
 
     #[test]
+    fn clients_with_certificates_give_way_to_no_other_client_while_the_server_is_busy() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (server, clients) = (runtime(), runtime());
+        let listening = server.block_on(echo());
+        let jane = listening.authority().client("jane", Some("developers")).unwrap();
+        // The runtime of the server is busy meanwhile.
+        let (first, others) = clients.block_on(async {
+            let first = connect(&listening, Some(&jane), b"h2").await;
+            let mut others = Vec::new();
+            for _ in 0..listen::MAX_STRANGERS {
+                others.push(connect(&listening, Some(&jane), b"h2").await);
+            }
+            (first, others)
+        });
+        let answer = std::thread::spawn(move || {
+            clients.block_on(async {
+                let io = TokioIo::new(first);
+                let (mut sender, connection) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+                tokio::spawn(connection);
+                let request = Request::get("https://localhost/").body(Full::<Bytes>::default()).unwrap();
+                let response = sender.send_request(request).await;
+                drop(others);
+                response.map(|response| response.status().as_u16())
+            })
+        });
+        let answered = server.block_on(async { tokio::task::spawn_blocking(|| answer.join()).await });
+        assert_eq!(answered.unwrap().unwrap().unwrap(), 200);
+    }
+
+    #[test]
     fn a_listener_ends_with_the_runtime_of_the_server() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let listening = runtime.block_on(echo());

@@ -224,7 +224,7 @@ async fn the_results_of_health_checks_are_counted() {
         let count = page.lines().find_map(|line| line.strip_prefix(start.as_str()));
         count.unwrap().parse::<u32>().unwrap()
     };
-    // A single check is not counted, and an excluded check does not run.
+    // Neither a single check nor an excluded check is counted.
     if !api.is_shared() {
         assert_eq!((count("ping"), count("etcd")), (2, 1));
     }

@@ -1,5 +1,8 @@
 //! Settings of a server that change the served objects.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use expect_test::expect;
 use serde_json::{Value, json};
 use windlass_apiserver::{HealthCheck, Listen, Server};
@@ -123,6 +126,35 @@ async fn the_advertised_address_is_in_the_endpoints() {
     let leases = api.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases").await.json();
     let advertised = &leases["items"][0]["metadata"]["annotations"]["kubernetes.io/peer-advertise-address"];
     assert_eq!(*advertised, json!(format!("192.0.2.7:{port}")));
+}
+
+/// A check that counts its runs.
+struct Counted(Arc<AtomicUsize>);
+
+impl HealthCheck for Counted {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_health_check_runs_only_if_a_request_names_or_includes_the_check() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let server = Server::builder().health_check(Counted(Arc::clone(&runs))).build().unwrap();
+    let api = Api::embedded(&server);
+    for path in ["/readyz?exclude=slow", "/readyz/ping"] {
+        api.get(path).await.is(200);
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    for path in ["/readyz", "/readyz/slow"] {
+        api.get(path).await.is(200);
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
 }
 
 /// A check that always fails.

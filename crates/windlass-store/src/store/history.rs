@@ -20,9 +20,9 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// Keeps 75 s, at most 64 MiB; 256 KiB regardless of age.
+    /// Keeps 75 s, at most 64 MiB; 4 MiB regardless of age.
     fn default() -> Self {
-        Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 256 << 10 }
+        Self { age: SignedDuration::from_secs(75), bytes: 64 << 20, free_bytes: 4 << 20 }
     }
 }
 
@@ -61,6 +61,14 @@ impl History {
             } else {
                 break;
             }
+        }
+    }
+
+    /// Expires all events that are too old, regardless of size.
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        let age = self.retention.age;
+        while self.entries.front().is_some_and(|oldest| now.duration_since(oldest.at) > age) {
+            self.pop();
         }
     }
 

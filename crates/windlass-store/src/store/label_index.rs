@@ -61,9 +61,9 @@ impl LabelIndex {
         true
     }
 
-    /// Returns whether the index needs events that the history no longer has: the next list by labels makes a new index.
-    pub(super) fn is_lost(&self, view: &View, id: &ResourceId, history_start: u64) -> bool {
-        self.revision < history_start && self.changed != view.changed(id)
+    /// Returns whether the index needs events that the log no longer has: the next list by labels makes a new index.
+    pub(super) fn is_lost(&self, view: &View, id: &ResourceId, log: &Log) -> bool {
+        self.changed != view.changed(id) && self.revision < log.start()
     }
 
     /// Returns the keys of the objects that have a label.

@@ -186,6 +186,11 @@ impl Log {
         Tail::Events(events.ring.range(first..).take(limit).cloned().collect())
     }
 
+    /// Returns the revision after which the log has all events.
+    pub(super) fn start(&self) -> u64 {
+        self.events.lock().start
+    }
+
     /// Returns all events after `revision`, or `None` if the log does not reach back that far.
     pub(super) fn after(&self, revision: u64) -> Option<Vec<Arc<Event>>> {
         match self.tail(revision, usize::MAX) {

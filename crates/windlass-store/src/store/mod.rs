@@ -205,11 +205,11 @@ impl Store {
             log.append(event);
             history.push(&log, revision, now, weight);
         }
-        if history.start() != history_start {
-            self.drop_unreachable(history.start());
-        }
+        let lost =
+            if history.start() == history_start { Vec::new() } else { self.forget_past(history.start()) };
         self.published.store(revision, Ordering::Release);
         drop(history);
+        drop(lost);
         others.iter().for_each(|log| log.wake());
         log.wake();
         Ok(stored)
@@ -238,6 +238,19 @@ impl Store {
             log.wake();
         }
         self.past.lock().clear();
+        let lost = self.forget_past(published);
+        drop(history);
+        drop(lost);
+    }
+
+    /// Forgets the events that are older than the history keeps, and that are still there because the events take little memory. An event
+    /// keeps the object before the change, and after a burst of writes, an object may keep a page of memory.
+    pub fn forget_old_events(&self, now: Timestamp) {
+        let mut history = self.commit.lock();
+        history.expire(now);
+        let lost = self.forget_past(history.start());
+        drop(history);
+        drop(lost);
     }
 
     /// Removes every object of a resource at a new revision, without events, and ends the resource's watches:
@@ -310,15 +323,18 @@ impl Store {
         past.push_back((id.clone(), Arc::clone(view)));
     }
 
-    /// Drops the kept views and the indexes of labels that the history does not reach back to.
-    fn drop_unreachable(&self, start: u64) {
+    /// Drops the kept views that the history does not reach back to. Returns the indexes of labels that have lost events: an index of many
+    /// objects takes long to drop.
+    fn forget_past(&self, start: u64) -> Vec<Arc<Mutex<Option<LabelIndex>>>> {
         self.past.lock().retain(|(_, kept)| kept.revision() >= start);
-        let view = self.view.load();
-        self.label_indexes.lock().retain(|id, index| {
+        let (view, logs) = (self.view.load(), self.logs.read());
+        let is_lost = |id: &ResourceId, index: &mut Arc<Mutex<Option<LabelIndex>>>| {
             // A list uses a locked index, and brings the index up to date.
-            let Some(index) = index.try_lock() else { return true };
-            index.as_ref().is_some_and(|index| !index.is_lost(&view, id, start))
-        });
+            let index = index.try_lock();
+            let index = index.as_deref().and_then(Option::as_ref);
+            index.zip(logs.get(id)).is_some_and(|(index, log)| index.is_lost(&view, id, log))
+        };
+        self.label_indexes.lock().extract_if(is_lost).map(|(_, index)| index).collect()
     }
 
     /// Returns a view that shows the resource `id` at `revision`; other resources may be newer.

@@ -206,6 +206,23 @@ fn history_is_kept_for_its_time_and_within_its_budget() {
 }
 
 #[test]
+fn old_events_that_take_little_memory_are_forgotten_on_request() {
+    let seconds = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+    let store = store();
+    let start = store.view().revision();
+    let first = commit_at(&store, "a/x", None, Some(&object("x")), seconds(0)).unwrap().rv;
+    commit_at(&store, "a/x", Some(first), Some(&object("x")), seconds(60)).unwrap();
+    let events = |after| match store.log(&pods()).tail(after, 100) {
+        Tail::Events(events) => Some(events.len()),
+        Tail::Expired(_) | Tail::Closed => None,
+    };
+    store.forget_old_events(seconds(75));
+    assert_eq!(events(start), Some(2));
+    store.forget_old_events(seconds(76));
+    assert_eq!((events(start), events(first)), (None, Some(1)));
+}
+
+#[test]
 fn an_object_with_an_end_is_found_when_it_is_due() {
     let store = store();
     let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(10);

@@ -45,7 +45,7 @@ impl<K> Context<K> {
     /// ```
     ///
     /// # Errors
-    /// `change` failed, or the server refused the request. A conflict means that the cache was behind: the reconcile is retried.
+    /// `change` failed, the server refused the request, or `C` has only the metadata of objects. A conflict means that the cache was behind: the reconcile is retried.
     pub async fn create_or_update<C>(
         &self,
         object: C,
@@ -56,6 +56,7 @@ impl<K> Context<K> {
     {
         let key = ObjectKey::of(&object);
         let target = self.target(&object)?;
+        target.check_is_whole::<C>()?;
         if object.meta().name.is_none() {
             return Err(Error::setup(format!("{target}: metadata.name is not set")));
         }

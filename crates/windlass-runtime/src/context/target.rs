@@ -62,6 +62,16 @@ impl Target {
         path.map_err(|invalid| Error::from(invalid).while_doing(self))
     }
 
+    /// Refuses to replace the object by the metadata of an object, which would remove all other fields.
+    pub(crate) fn check_is_whole<C: Object>(&self) -> Result<()> {
+        if !C::metadata_api() {
+            return Ok(());
+        }
+        Err(Error::setup(format!(
+            "{self}: a `PartialObjectMeta` has only the metadata, and an update would remove all other fields; use `patch` or `apply`"
+        )))
+    }
+
     /// Returns a patch of the object or of a subresource.
     pub(crate) fn patch(
         &self,

@@ -125,9 +125,11 @@ impl<K> Context<K> {
     /// object.
     ///
     /// # Errors
-    /// The server refused the request.
+    /// The server refused the request, or `object` has only the metadata
+    /// ([`PartialObjectMeta`](kube_core::metadata::PartialObjectMeta)): use [`patch`](Self::patch) or [`apply`](Self::apply).
     pub async fn update<C: Object + Serialize>(&self, object: &C) -> Result<C> {
         let target = self.target(object)?;
+        target.check_is_whole::<C>()?;
         let path = target.path("", &[self.field_manager()])?;
         let updated = self.api().exchange::<C>(Call::write(Method::PUT, path, JSON, object)?).await;
         let updated = updated.map_err(|error| error.while_doing(format_args!("updating {target}")))?;

@@ -26,8 +26,11 @@ use windlass_runtime::{
 };
 use windlass_test::{TestCluster, eventually, stretched};
 
-use crate::fixture::{
-    SOON, config_map, config_maps, create_config_map, expect_eq, labelled, run, secret, secrets,
+use crate::{
+    fault::Faults,
+    fixture::{
+        Running, SOON, config_map, config_maps, create_config_map, expect_eq, labelled, run, secret, secrets,
+    },
 };
 
 fn key(name: &str) -> ObjectKey {
@@ -299,6 +302,48 @@ async fn an_object_of_metadata_without_a_type_is_reported_and_deleted() {
         expect_eq(config_maps(&client).get_opt("a").await.expect("read").is_none(), true)
     })
     .await;
+    running.stop().await.expect("a graceful end");
+}
+
+/// Runs a controller of the metadata of ConfigMaps without a Rust type. Returns the context of the controller once the cache shows `a`.
+async fn metadata_context(faults: &Faults) -> (Context<PartialObjectMeta<DynamicObject>>, Running) {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let reconcile = move |key: ObjectKey, cx: Context<PartialObjectMeta<DynamicObject>>| {
+        if key.name() == "a" {
+            let _ = tell.send(cx);
+        }
+        async { Ok::<_, Error>(Action::done()) }
+    };
+    let metadata = KindRef::dynamic(&ApiResource::erase::<ConfigMap>(&())).metadata();
+    let controller = Controller::of_kind(metadata, reconcile);
+    let running = run(Manager::new(faults.client()).controller(controller));
+    (told.recv().await.expect("reconciled"), running)
+}
+
+/// A PUT of the metadata alone would remove the data.
+#[tokio::test]
+async fn an_object_of_metadata_replaces_no_object() {
+    let cluster = TestCluster::start().await;
+    let maps = config_maps(&cluster.client());
+    let map = ConfigMap { data: Some([("k".to_owned(), "v".to_owned())].into()), ..config_map("a") };
+    maps.create(&PostParams::default(), &map).await.expect("created");
+    let (cx, running) = metadata_context(&Faults::before(cluster.client())).await;
+    let object = cx.get(&key("a")).expect("decodes").expect("there");
+    let update = cx.update(&*object).await.map(drop);
+    let change = |object: &mut PartialObjectMeta<DynamicObject>| {
+        object.labels_mut().insert("app".to_owned(), "web".to_owned());
+        Ok(())
+    };
+    let create_or_update = cx.create_or_update(PartialObjectMeta::clone(&object), change).await.map(drop);
+    let reader = ApiReader::new(cluster.client());
+    let typed = reader.get_of(kind::<PartialObjectMeta<ConfigMap>>(), &key("a")).await.expect("read");
+    let typed = cx.update(&typed.expect("there")).await.map(drop);
+    for refused in [update, create_or_update, typed] {
+        let error = refused.expect_err("only the metadata").to_string();
+        assert!(error.contains("default/a") && error.contains("use `patch` or `apply`"), "{error}");
+    }
+    let stored = maps.get("a").await.expect("there");
+    assert_eq!((stored.data, stored.metadata.labels), (map.data, None));
     running.stop().await.expect("a graceful end");
 }
 

@@ -287,6 +287,11 @@ impl CacheView for SharedInformer {
         self.watch.options.metadata_only || (resource.api_version == api_version && resource.kind == kind)
     }
 
+    fn kind_of_metadata(&self) -> Option<(&str, &str)> {
+        let resource = &self.watch.resource;
+        self.watch.options.metadata_only.then_some((&resource.api_version, &resource.kind))
+    }
+
     fn admits(&self, object: &RawObject) -> Admission {
         self.watch.options.admits(object)
     }

@@ -132,6 +132,13 @@ pub(super) fn scan(body: &[u8]) -> Option<RawObject> {
     SCANNER.with_borrow_mut(|scanner| scanner.object(body).ok())
 }
 
+/// Scans the metadata of the object of an answer, with this API version and kind.
+pub(super) fn scan_metadata(body: &[u8], api_version: &str, kind: &str) -> Option<RawObject> {
+    let type_meta = Some((api_version.to_owned(), kind.to_owned()));
+    let options = ScanOptions { metadata_only: true, type_meta, ..ScanOptions::default() };
+    Scanner::new(&options).object(body).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -62,6 +62,11 @@ impl UnseenWrites {
         self.cache.has_shape(api_version, kind)
     }
 
+    /// Returns the API version and kind of the cache's objects, if the cache holds only the metadata.
+    pub(super) fn kind_of_metadata(&self) -> Option<(&str, &str)> {
+        self.cache.kind_of_metadata()
+    }
+
     /// Returns the object that the cache holds.
     pub(super) fn cached(&self, key: &ObjectKey) -> Option<RawObject> {
         self.cache.object(key)

@@ -16,6 +16,10 @@ pub(crate) trait CacheView: Send + Sync + 'static {
     /// Returns whether responses with this API version and kind have the form of the cache's objects.
     fn has_shape(&self, api_version: &str, kind: &str) -> bool;
 
+    /// Returns the API version and kind of the cache's objects, if the cache holds only the metadata. The reply to a write of metadata names
+    /// `PartialObjectMetadata` instead.
+    fn kind_of_metadata(&self) -> Option<(&str, &str)>;
+
     /// Returns whether the cache would hold a written object.
     fn admits(&self, object: &RawObject) -> Admission;
 

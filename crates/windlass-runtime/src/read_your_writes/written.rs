@@ -9,7 +9,7 @@ use windlass_cache::{ObjectKey, RawObject};
 
 use super::{
     Followers, JournalId, State, Transition, UnseenWrites, Write, WriteRef,
-    answer::{Answer, Metadata, Types, scan},
+    answer::{Answer, Metadata, Types, scan, scan_metadata},
     note, note_transition,
 };
 use crate::{
@@ -129,7 +129,8 @@ impl Written {
             // created object that the watch never shows is in no list.
             let is_readable = write.state.is_gone() || follower.has_shape(&types.api_version, &types.kind);
             if is_readable && (is_shown || self.reply != Reply::Created) {
-                follower.note(&key, Write { is_shown, ..write.clone() });
+                let write = as_held_by(&follower, write.clone(), body, types);
+                follower.note(&key, Write { is_shown, ..write });
             }
         }
         if self.reply == Reply::Created {
@@ -220,6 +221,18 @@ impl Written {
         let is_gone = may_be_gone && Answer::parse(body)?.is_gone(is_deleted);
         let state = if is_gone { State::Gone } else { State::Alive(object) };
         Some((key, Write { uid, revision, state, noted_at: 0, is_shown: true }))
+    }
+}
+
+/// Returns a write with the object in the form of a cache: a cache of metadata holds the metadata with the kind of the object.
+fn as_held_by(follower: &UnseenWrites, write: Write, body: &[u8], types: &Types<'_>) -> Write {
+    let Some((api_version, kind)) = follower.kind_of_metadata() else { return write };
+    if write.state.is_gone() || (&*types.api_version, &*types.kind) == (api_version, kind) {
+        return write;
+    }
+    match scan_metadata(body, api_version, kind) {
+        Some(metadata) => Write { state: State::Alive(metadata), ..write },
+        None => write,
     }
 }
 

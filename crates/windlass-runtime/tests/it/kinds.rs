@@ -10,7 +10,7 @@ use k8s_openapi::api::{
 };
 use kube_client::{
     Api,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, PatchParams, PostParams},
 };
 use kube_core::{
     ApiResource, DynamicObject, ObjectMeta, ResourceExt, metadata::PartialObjectMeta, params::Patch,
@@ -344,6 +344,26 @@ async fn an_object_of_metadata_replaces_no_object() {
     }
     let stored = maps.get("a").await.expect("there");
     assert_eq!((stored.data, stored.metadata.labels), (map.data, None));
+    running.stop().await.expect("a graceful end");
+}
+
+/// The reply to a write of kube's client may be metadata, too.
+#[tokio::test]
+async fn metadata_that_the_watch_has_not_shown_yet_names_the_kind() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = metadata_context(&faults).await;
+    faults.hold_watches();
+    let maps: Api<ConfigMap> = Api::default_namespaced(cx.client().clone());
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": "web" } } }));
+    maps.patch_metadata("a", &PatchParams::default(), &patch).await.expect("patched");
+    let object = cx.get(&key("a")).expect("decodes").expect("there");
+    assert_eq!(object.labels().get("app").map(String::as_str), Some("web"), "the read sees the write");
+    let types = object.types.clone().expect("types");
+    assert_eq!((types.api_version.as_str(), types.kind.as_str()), ("v1", "ConfigMap"));
+    cx.delete(&object).await.expect("deleted");
+    faults.release_watches();
     running.stop().await.expect("a graceful end");
 }
 

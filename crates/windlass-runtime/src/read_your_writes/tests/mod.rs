@@ -46,6 +46,10 @@ impl CacheView for Cache {
         (api_version, kind) == ("v1", "Pod")
     }
 
+    fn kind_of_metadata(&self) -> Option<(&str, &str)> {
+        None
+    }
+
     fn admits(&self, object: &RawObject) -> Admission {
         match object.label("app") {
             Some("other") => Admission::NotHeld,

@@ -272,7 +272,7 @@ impl<Q: QueueKey> Running<Q> {
     pub(super) async fn start_watches(&self) -> Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut *self.waiting.lock());
         for (id, prepared) in waiting {
-            self.activate(id, prepared);
+            self.activate(id, prepared)?;
             self.starting.lock().push(id);
         }
         let starting = self.starting.lock().clone();
@@ -311,11 +311,15 @@ impl<Q: QueueKey> Running<Q> {
 
     pub(super) async fn add_watch(&self, watch: Watch<Q>) -> Result<WatchId> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
-        let prepared = self.prepare(watch).await?;
-        self.activate(id, prepared);
+        // The scope of a kind that the server does not serve is asked for without an end.
+        let prepared = self.sources_stop.run_until_cancelled(self.prepare(watch)).await;
+        self.activate(id, prepared.ok_or_else(Error::stopped)??)?;
         // Removed as well when the caller stops waiting: no caller would know the id.
         let mut added = AddedWatch { running: self, id, kept: false };
         self.wait_synced(id, Instant::now()).await?;
+        if self.sources_stop.is_cancelled() {
+            return Err(Error::stopped());
+        }
         added.kept = true;
         Ok(id)
     }
@@ -335,9 +339,20 @@ impl<Q: QueueKey> Running<Q> {
         drop(removed);
     }
 
-    fn activate(&self, id: WatchId, prepared: Prepared<Q>) {
+    /// Adds the handler of a watch.
+    ///
+    /// # Errors
+    /// The controller has ended, and nothing would remove the watch.
+    fn activate(&self, id: WatchId, prepared: Prepared<Q>) -> Result<()> {
         let watch = ActiveWatch::new(prepared);
-        self.active.lock().insert(id, watch);
+        let mut active = self.active.lock();
+        // `stop_sources` cancels the token before it takes the watches.
+        if self.sources_stop.is_cancelled() {
+            drop(active);
+            return Err(Error::stopped());
+        }
+        active.insert(id, watch);
+        Ok(())
     }
 
     /// Waits until the first list of a watch has ended, and logs the wait.

@@ -1,6 +1,6 @@
 //! The argument that names a kind: of watches, reads, patches and informers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -13,7 +13,8 @@ use kube_client::{
     api::{DeleteParams, ListParams, PatchParams, PostParams},
 };
 use kube_core::{
-    ApiResource, DynamicObject, ObjectMeta, ResourceExt, metadata::PartialObjectMeta, params::Patch,
+    ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, ResourceExt, metadata::PartialObjectMeta,
+    params::Patch,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -365,6 +366,23 @@ async fn metadata_that_the_watch_has_not_shown_yet_names_the_kind() {
     cx.delete(&object).await.expect("deleted");
     faults.release_watches();
     running.stop().await.expect("a graceful end");
+}
+
+/// The controller asks the server for the scope of the owner's kind until the server serves the kind.
+#[tokio::test]
+async fn a_watch_of_a_kind_that_is_not_served_ends_with_the_controller() {
+    let cluster = TestCluster::start().await;
+    let reconcile = |_: ObjectKey, _: Context<()>| async { Ok::<_, Error>(Action::done()) };
+    let controller = Controller::<ObjectKey>::keyed("owners", reconcile);
+    let handle = controller.handle();
+    let running = run(Manager::new(cluster.client()).controller(controller));
+    let widgets = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    let mut adding = std::pin::pin!(handle.watch(Watch::owned(kind::<Secret>()).owner_kind(widgets)));
+    let waits = tokio::time::timeout(Duration::from_millis(500), adding.as_mut()).await;
+    waits.expect_err("the server does not serve the kind");
+    running.stop().await.expect("a graceful end");
+    let ended = tokio::time::timeout(stretched(SOON), adding).await.expect("the controller has ended");
+    assert!(ended.expect_err("no controller").is_stopped());
 }
 
 /// Returns a controller that sends each key, and the keys.

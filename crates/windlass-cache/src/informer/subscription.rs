@@ -159,7 +159,7 @@ impl Subscription {
     /// Waits for changes and passes some of them to `handle`, in order. Returns `false` once the guard has been dropped.
     pub async fn deliver(&mut self, handle: &mut (dyn FnMut(&Delta) + Send)) -> bool {
         loop {
-            if self.queue.closed.load(Ordering::Acquire) {
+            if self.is_closed() {
                 return false;
             }
             let batch = self.queue.backlog.lock().take(BATCH);
@@ -171,14 +171,21 @@ impl Subscription {
         }
     }
 
+    /// Returns whether the guard has been dropped.
+    fn is_closed(&self) -> bool {
+        self.queue.closed.load(Ordering::Acquire)
+    }
+
     fn deliver_batch(&self, handle: &mut (dyn FnMut(&Delta) + Send), batch: &[Entry]) {
         for entry in batch {
-            if self.queue.closed.load(Ordering::Acquire) {
+            if self.is_closed() {
                 return;
             }
             match entry {
                 Entry::Delta(delta) => handle(delta),
-                Entry::Several(changes) => changes.iter().for_each(&mut *handle),
+                Entry::Several(changes) => {
+                    changes.iter().take_while(|_| !self.is_closed()).for_each(&mut *handle);
+                }
                 Entry::Synced(renewals) => self.queue.note_synced(*renewals),
                 // A batch has the objects of a renewal as changes.
                 Entry::Renewed(_) => {}

@@ -310,7 +310,7 @@ async fn a_slow_handler_gets_the_deletion_of_each_short_lived_object() {
     assert_eq!(told[1024..], expected);
 }
 
-/// Each object of a name may have another owner. The first and the last object are delivered.
+/// The owner of the first and of the last object may act on the deletion. The objects in between are not delivered.
 #[tokio::test]
 async fn a_slow_handler_gets_few_changes_of_a_name_that_is_used_again_and_again() {
     let informer = InformerCore::new(InformerOptions::default());
@@ -331,6 +331,32 @@ async fn a_slow_handler_gets_few_changes_of_a_name_that_is_used_again_and_again(
     drain(&registration, &mut subscription, &diary).await;
     assert_eq!(diary.take()[1024..], ["-name", "+name", "-name"]);
     assert_eq!(informer.metrics().coalesced, 196);
+}
+
+/// The changes of one object that wait together are several calls.
+#[tokio::test]
+async fn a_handler_that_is_removed_between_two_changes_of_an_object_gets_no_more() {
+    let informer = InformerCore::new(InformerOptions::default());
+    list(&informer, &[("name", 1)], 1);
+    let (registration, mut subscription) = informer.subscribe();
+    let diary = Diary::default();
+    drain(&registration, &mut subscription, &diary).await;
+    diary.take();
+    for number in 0..1024 {
+        put(&informer, &format!("kept-{number}"), number + 2);
+    }
+    put(&informer, "name", 10_000);
+    delete(&informer, "name", 10_001);
+    put(&informer, "name", 10_002);
+    let mut registration = Some(registration);
+    let mut handle = |delta: &Delta| {
+        diary.note(delta);
+        if delta.object().name() == "name" {
+            registration.take().into_iter().for_each(SubscriptionGuard::remove);
+        }
+    };
+    while subscription.deliver(&mut handle).await {}
+    assert_eq!(diary.take()[1024..], ["name:1-10000"]);
 }
 
 /// Feeds an object from a watch among several.

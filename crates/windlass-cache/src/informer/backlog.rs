@@ -14,8 +14,12 @@ const MOST_OF_OBJECT: usize = 4;
 
 /// The changes that wait for delivery to a handler, oldest first.
 ///
-/// Up to [`EXACT_LIMIT`] changes are kept separately. Beyond the limit there is a single entry for each
-/// object: the number of objects bounds the length. A renewal begins a further entry for each object.
+/// Up to [`EXACT_LIMIT`] changes are kept separately. Beyond the limit there is a single entry for each name of an object. An entry stays
+/// after the object is deleted: the number of names that were used since the last delivery bounds the length, and not the number of objects
+/// in the store. A renewal begins a further entry for each object.
+///
+/// The updates of an object become a single update from the first to the last state. The handler is not told about a state in between, nor
+/// about an owner or a label that only such a state has.
 ///
 /// An entry keeps the change before a deletion, even if the handler has not heard of the object yet: readers of the cache have seen the
 /// object, and depend on the deletion.

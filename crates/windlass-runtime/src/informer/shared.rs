@@ -200,8 +200,9 @@ impl<K> SharedInformer<K> {
     /// initial [`Delta::Added`], then every change, in order, one call at a time. The function may return nothing, or a `Result<(), E>`.
     ///
     /// The function should do little, usually add a key to a queue. A function that falls behind by more than 1024 changes gets the latest
-    /// state of each object, and each deletion, instead of every state, and never delays the cache or the remaining handlers. Of many objects
-    /// that had one name in turn, the function gets the first and the last.
+    /// state of each object, and each deletion, instead of every state, and never delays the cache or the remaining handlers. An update then
+    /// has the state that the function got last and the latest state: the function is not told about an owner or a label that only a state in
+    /// between had. Of many objects that had one name in turn, the function gets the first and the last.
     ///
     /// A change on which the function fails or panics is logged, counted, and repeated with back-off (from 100 ms to 1 minute), unless a
     /// later change of the same object replaces the change. Changes of other objects go on meanwhile. If the object has been deleted, a

@@ -9,6 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{
     body::ResponseBody,
     call::Call,
+    refusal::status_of,
     retry::retry_after,
     service::{ApiService, NoRetry},
     transport::request_of,
@@ -105,10 +106,7 @@ impl Reply {
 
     /// Returns the server's `Status`. For another body (a proxy's page), makes a `Status` from the HTTP status code.
     fn failure(&self) -> Error {
-        let status = serde_json::from_slice::<Status>(&self.body)
-            .ok()
-            .filter(|status| status.code != 0 || !status.reason.is_empty());
-        let status = status.unwrap_or_else(|| {
+        let status = status_of(&self.body).unwrap_or_else(|| {
             let text = String::from_utf8_lossy(&self.body[..self.body.len().min(200)]).trim().to_owned();
             let mut status = Status::failure(&format!("{}: {text}", self.status), "");
             status.code = self.status.as_u16();

@@ -13,6 +13,7 @@ use super::{
     body::ResponseBody,
     call::Call,
     detached::{OnUnknownOutcome, Progress},
+    refusal::with_retry_after,
     retry::{Repeatable, retry_after},
     service::ApiService,
     traits::RequestTraits,
@@ -47,7 +48,9 @@ impl Exchange {
         if writes && response.status().is_success() {
             note_any();
         }
-        let Some(record) = record.filter(|_| response.status().is_success()) else { return Ok(response) };
+        let Some(record) = record.filter(|_| response.status().is_success()) else {
+            return with_retry_after(response).await;
+        };
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await?.to_bytes();
         self.record(record, &bytes).await;

@@ -22,6 +22,7 @@ mod call;
 mod config;
 mod detached;
 mod exchange;
+mod refusal;
 mod retry;
 mod service;
 mod token_file;

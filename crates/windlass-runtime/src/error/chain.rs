@@ -27,9 +27,20 @@ pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Opti
     find_in_chain(error, Error::requested_retry)
 }
 
-/// Returns the time that the server asked the client to wait, in an error or a cause.
+/// Returns the time that the server asked the client to wait, in an error or a cause, of this crate or of `kube_client`.
 pub(crate) fn server_retry_after(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
-    find_in_chain(error, Error::server_retry_after)
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let asked = match error.downcast_ref::<kube_client::Error>() {
+            Some(kube_client::Error::Api(status)) => super::retry_after_of(status),
+            _ => error.downcast_ref::<Error>().and_then(Error::server_retry_after),
+        };
+        if asked.is_some() {
+            return asked;
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// Returns whether an error or a cause is a conflict, of this crate or of `kube_client`.

@@ -23,6 +23,12 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// A `Result`. The default error type is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Returns the time that a `Status` asks the client to wait, at most [`MAX_RETRY_AFTER`].
+fn retry_after_of(status: &Status) -> Option<Duration> {
+    let seconds = status.details.as_ref()?.retry_after_seconds;
+    (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)).min(MAX_RETRY_AFTER))
+}
+
 /// An error of the runtime or the API server.
 ///
 /// The type is opaque, so that new kinds of failure break no caller. Methods such as
@@ -299,10 +305,7 @@ impl Error {
     /// Returns the time that the server asked the client to wait, at most two minutes.
     pub fn server_retry_after(&self) -> Option<Duration> {
         match &self.0.kind {
-            Kind::Api { status, retry_after } => retry_after.or_else(|| {
-                let seconds = status.details.as_ref()?.retry_after_seconds;
-                (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)).min(MAX_RETRY_AFTER))
-            }),
+            Kind::Api { status, retry_after } => retry_after.or_else(|| retry_after_of(status)),
             _ => None,
         }
     }

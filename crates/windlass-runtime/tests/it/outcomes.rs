@@ -11,13 +11,13 @@ use std::{
 
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, NamespaceCondition, Secret};
-use kube_client::api::DeleteParams;
+use kube_client::api::{DeleteParams, PatchParams};
 use kube_core::{ResourceExt, params::Patch};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, OperationResult, Permission, RateLimiter, Result,
-    Verb, source::Source,
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, OperationResult, Permission,
+    RateLimiter, Result, Verb, source::Source,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -96,6 +96,30 @@ async fn an_error_may_say_when_it_is_retried() {
 /// A server that is overloaded asks for up to 32 s. The client hands on an answer that asks for more than 10 s.
 #[tokio::test(start_paused = true)]
 async fn a_key_waits_for_as_long_as_the_server_asks() {
+    check_wait(|cx, key, patch| async move {
+        cx.patch::<ConfigMap, _>(&key, &patch).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// An error of kube's client does not have the headers of the answer.
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_as_long_as_the_server_asks_kubes_client() {
+    check_wait(|cx, key, patch| async move {
+        let maps = config_maps(cx.client());
+        maps.patch(key.name(), &PatchParams::default(), &patch).await?;
+        Ok(())
+    })
+    .await;
+}
+
+/// Checks that a key waits for 30 s after the server has refused `write` with that time.
+async fn check_wait<F>(
+    write: impl Fn(Context<ConfigMap>, ObjectKey, Patch<Value>) -> F + Copy + Send + Sync + 'static,
+) where
+    F: Future<Output = Result<(), BoxError>> + Send + 'static,
+{
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "a").await;
     let faults = Faults::before(cluster.client());
@@ -106,10 +130,9 @@ async fn a_key_waits_for_as_long_as_the_server_asks() {
         async move {
             if key.name() == "a" {
                 let _ = tell.send(Instant::now());
-                let patch = Patch::Merge(json!({ "data": { "seen": "yes" } }));
-                cx.patch::<ConfigMap, _>(&key, &patch).await?;
+                write(cx, key, Patch::Merge(json!({ "data": { "seen": "yes" } }))).await?;
             }
-            Ok::<_, Error>(Action::done())
+            Ok::<_, BoxError>(Action::done())
         }
     });
     let running = run(Manager::new(faults.client()).controller(controller));

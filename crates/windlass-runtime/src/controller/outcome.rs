@@ -94,7 +94,9 @@ impl Outcome {
                 tracing::error!(
                     error = chain(error.as_ref()),
                     failures = item.num_requeues(),
-                    retry_in = requested.or(server).map(tracing::field::debug),
+                    retry_in = requested.map(tracing::field::debug),
+                    // The key waits at least that long: the back-off may be longer.
+                    server_asks = server.map(tracing::field::debug),
                     "reconciler error"
                 );
             }

@@ -1,19 +1,35 @@
 //! The warnings of the API server: deprecated versions, unknown fields, and the warnings of admission webhooks and policies.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use http::{HeaderMap, Method, header};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// The number of remembered texts. Beyond that, all texts are forgotten, and logged again.
 const REMEMBERED: usize = 1024;
+
+/// The number of warnings in each [`PERIOD`] at most. Further warnings are logged at debug level: a text may name an object, and differ for
+/// each object.
+const MOST_OF_PERIOD: u32 = 10;
+const PERIOD: Duration = Duration::from_mins(1);
 
 /// The only code that the API server sends.
 const MISCELLANEOUS: &str = "299";
 
 /// Logs the warnings of responses. A text that repeats is a warning once, and later at debug level.
 #[derive(Default)]
-pub(super) struct ServerWarnings(Mutex<BTreeSet<String>>);
+pub(super) struct ServerWarnings(Mutex<Logged>);
+
+/// The warnings that were logged.
+#[derive(Default)]
+struct Logged {
+    texts: BTreeSet<String>,
+    /// The beginning of the current period.
+    since: Option<Instant>,
+    /// The warnings in the current period.
+    count: u32,
+}
 
 impl ServerWarnings {
     /// Logs the warnings of a response.
@@ -21,7 +37,7 @@ impl ServerWarnings {
         // Nearly no response has a warning.
         for value in headers.get_all(header::WARNING) {
             for text in texts(&String::from_utf8_lossy(value.as_bytes())) {
-                if self.is_new(&text) {
+                if self.0.lock().admits(&text, Instant::now()) {
                     tracing::warn!(%method, "the API server warns: {text}");
                 } else {
                     tracing::debug!(%method, "the API server warns: {text}");
@@ -29,16 +45,25 @@ impl ServerWarnings {
             }
         }
     }
+}
 
-    fn is_new(&self, text: &str) -> bool {
-        let mut known = self.0.lock();
-        if known.contains(text) {
+impl Logged {
+    /// Returns whether a text is new, and few warnings were logged in the current period.
+    fn admits(&mut self, text: &str, now: Instant) -> bool {
+        if self.texts.contains(text) {
             return false;
         }
-        if known.len() >= REMEMBERED {
-            known.clear();
+        if self.since.is_none_or(|since| now.duration_since(since) >= PERIOD) {
+            (self.since, self.count) = (Some(now), 0);
         }
-        known.insert(text.to_owned())
+        if self.count >= MOST_OF_PERIOD {
+            return false;
+        }
+        self.count += 1;
+        if self.texts.len() >= REMEMBERED {
+            self.texts.clear();
+        }
+        self.texts.insert(text.to_owned())
     }
 }
 
@@ -87,5 +112,19 @@ mod tests {
         for broken in ["", "299", "299 -", "299 - text", r#"299 - "open"#, r#"299 - "open\"#] {
             assert_eq!(texts(broken), Vec::<String>::new(), "{broken}");
         }
+    }
+
+    /// The text of a warning of a webhook may name the object.
+    #[test]
+    fn warnings_with_ever_new_texts_are_few() {
+        let (mut logged, begun) = (Logged::default(), Instant::now());
+        let mut admitted = |after, texts: std::ops::Range<u32>| {
+            let admit = |text: &u32| logged.admits(&text.to_string(), begun + Duration::from_secs(after));
+            texts.filter(admit).count()
+        };
+        assert_eq!(admitted(0, 0..100), 10);
+        assert_eq!(admitted(59, 100..200), 0);
+        assert_eq!(admitted(60, 5..15), 5, "a text that was left out is logged later, and no text twice");
+        assert_eq!(admitted(61, 200..300), 5);
     }
 }

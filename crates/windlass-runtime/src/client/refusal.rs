@@ -10,6 +10,9 @@ use kube_core::response::{Status, StatusDetails};
 use super::{body::ResponseBody, retry::retry_after};
 use crate::error::BoxError;
 
+/// The bytes of a text that become the message of a `Status`: the page of a proxy may be long.
+const MAX_MESSAGE: usize = 2048;
+
 /// Returns the server's `Status`; `None` for another body, such as the page of a proxy.
 pub(super) fn status_of(body: &[u8]) -> Option<Status> {
     let status = serde_json::from_slice::<Status>(body).ok()?;
@@ -52,7 +55,8 @@ fn status_with(code: StatusCode, body: &[u8], asked: Duration) -> Status {
     let mut status = status_of(body).unwrap_or_else(|| {
         let reason =
             if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
-        Status::failure(String::from_utf8_lossy(body).trim(), reason).with_code(code.as_u16())
+        let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE)]);
+        Status::failure(text.trim(), reason).with_code(code.as_u16())
     });
     let details = status.details.get_or_insert_with(no_details);
     if details.retry_after_seconds == 0 {
@@ -93,7 +97,8 @@ mod tests {
         let text = status(429, "Too many requests, please try again later.\n").await;
         assert_eq!((text.code, text.reason.as_str(), seconds(&text)), (429, "TooManyRequests", 7));
         assert_eq!(text.message, "Too many requests, please try again later.");
-        let page = status(503, "<html>").await;
+        let page = status(503, &"<html>".repeat(1_000)).await;
+        assert!(page.message.len() <= MAX_MESSAGE);
         assert_eq!((page.code, page.reason.as_str(), seconds(&page)), (503, "ServiceUnavailable", 7));
         let own = r#"{"code":429,"reason":"TooManyRequests","message":"m","details":{"kind":"pods","retryAfterSeconds":2}}"#;
         let own = status(429, own).await;

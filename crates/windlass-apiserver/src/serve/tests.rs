@@ -267,8 +267,11 @@ mod over_tls {
                 response.map(|response| response.status().as_u16())
             })
         });
-        let answered = server.block_on(async { tokio::task::spawn_blocking(|| answer.join()).await });
-        assert_eq!(answered.unwrap().unwrap().unwrap(), 200);
+        let answered = server.block_on(async {
+            let answer = tokio::task::spawn_blocking(|| answer.join());
+            tokio::time::timeout(stretched(Duration::from_secs(20)), answer).await
+        });
+        assert_eq!(answered.expect("the server answers").unwrap().unwrap().unwrap(), 200);
     }
 
     #[test]

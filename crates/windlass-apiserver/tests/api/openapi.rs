@@ -305,6 +305,10 @@ async fn a_part_of_a_document_can_be_asked_for() {
     }
     part("bytes=0-9", &[("if-range", &tag)]).await.is(206);
     part("bytes=0-9", &[("if-range", "\"x\"")]).await.is(200);
+    if !api.is_shared() {
+        // The client may have the first bytes of the compressed document, which has the same tag (real: 206 in plain text).
+        part("bytes=0-9", &[("if-range", &tag), ("accept-encoding", "gzip")]).await.is(200);
+    }
     let index = api.request(Method::GET, "/openapi/v3").header("range", "bytes=0-8").send().await.is(206);
     assert_eq!(index.body, "{\"paths\":");
 }

@@ -7,58 +7,40 @@ use kube_core::response::Status;
 use super::Error;
 use crate::resource_path::GroupResource;
 
+type DynError = dyn std::error::Error + 'static;
+
+/// Returns an error and the causes of the error.
+fn chain_of(error: &DynError) -> impl Iterator<Item = &DynError> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
 /// Returns the first result of `find` for an [`Error`] in the chain of causes.
-fn find_in_chain<T>(
-    error: &(dyn std::error::Error + 'static),
-    find: impl Fn(&Error) -> Option<T>,
-) -> Option<T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<Error>().and_then(&find) {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
+fn find_in_chain<T>(error: &DynError, find: impl Fn(&Error) -> Option<T>) -> Option<T> {
+    chain_of(error).find_map(|error| error.downcast_ref::<Error>().and_then(&find))
 }
 
 /// Returns the delay that [`Error::retry_after`] set on an error or a cause.
-pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
+pub(crate) fn requested_retry(error: &DynError) -> Option<Duration> {
     find_in_chain(error, Error::requested_retry)
 }
 
 /// Returns the time that the server asked the client to wait, in an error or a cause, of this crate or of `kube_client`.
-pub(crate) fn server_retry_after(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let asked = match error.downcast_ref::<kube_client::Error>() {
-            Some(kube_client::Error::Api(status)) => super::retry_after_of(status),
-            _ => error.downcast_ref::<Error>().and_then(Error::server_retry_after),
-        };
-        if asked.is_some() {
-            return asked;
-        }
-        next = error.source();
-    }
-    None
+pub(crate) fn server_retry_after(error: &DynError) -> Option<Duration> {
+    chain_of(error).find_map(|error| match error.downcast_ref::<kube_client::Error>() {
+        Some(kube_client::Error::Api(status)) => super::retry_after_of(status),
+        _ => error.downcast_ref::<Error>().and_then(Error::server_retry_after),
+    })
 }
 
 /// Returns whether an error or a cause is a conflict, of this crate or of `kube_client`.
-pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let status = match error.downcast_ref::<kube_client::Error>() {
-            Some(kube_client::Error::Api(status)) => {
-                Some(&**status).filter(|status| status.code == 409 && status.reason != "AlreadyExists")
-            }
-            _ => error.downcast_ref::<Error>().filter(|error| error.is_conflict()).and_then(Error::status),
-        };
-        if let Some(status) = status {
-            return !is_of_field_managers(status);
+pub(crate) fn is_conflict(error: &DynError) -> bool {
+    let conflict = chain_of(error).find_map(|error| match error.downcast_ref::<kube_client::Error>() {
+        Some(kube_client::Error::Api(status)) => {
+            Some(&**status).filter(|status| status.code == 409 && status.reason != "AlreadyExists")
         }
-        next = error.source();
-    }
-    false
+        _ => error.downcast_ref::<Error>().filter(|error| error.is_conflict()).and_then(Error::status),
+    });
+    conflict.is_some_and(|status| !is_of_field_managers(status))
 }
 
 /// Returns whether a server-side apply failed because another manager owns a field. A retry fails in the same
@@ -68,16 +50,12 @@ fn is_of_field_managers(status: &Status) -> bool {
 }
 
 /// Returns whether an error or a cause is terminal.
-pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(crate) fn is_terminal(error: &DynError) -> bool {
     find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
 }
 
 /// Returns whether the chain of causes says that the cached object of this resource and key does not decode.
-pub(crate) fn is_undecodable(
-    error: &(dyn std::error::Error + 'static),
-    resource: &GroupResource,
-    key: &str,
-) -> bool {
+pub(crate) fn is_undecodable(error: &DynError, resource: &GroupResource, key: &str) -> bool {
     let is_object = |error: &Error| {
         let (of, object) = error.undecodable_object()?;
         (of == resource && object.as_str() == key).then_some(())
@@ -86,7 +64,7 @@ pub(crate) fn is_undecodable(
 }
 
 /// Returns an error with all causes on one line. A cause with a text that is already on the line is left out.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &DynError) -> String {
     let mut error = error;
     // kube's client wraps every error of a request in an error with the text "ServiceError".
     while let Some(kube_client::Error::Service(cause)) = error.downcast_ref() {

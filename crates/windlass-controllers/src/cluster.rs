@@ -149,7 +149,7 @@ impl Controllers {
 
     /// Returns a manager that runs all controllers. More controllers can be added.
     pub fn manager(self) -> Manager {
-        let mut manager = Manager::new(self.client);
+        let mut manager = Manager::new(self.client).log_warnings(false);
         let grace = self.node_grace_period.or(self.nodes.then_some(NODE_GRACE_PERIOD));
         let mut nodes = Vec::new();
         if self.nodes {

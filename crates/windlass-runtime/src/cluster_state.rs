@@ -77,6 +77,11 @@ impl ClusterState {
         })
     }
 
+    /// Logs the warnings of the API server at debug level from now on.
+    pub(crate) fn silence_warnings(&self) {
+        self.state.warnings.silence();
+    }
+
     pub(crate) fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
         self.state.register_metrics(registry);
         self.events.register_metrics(registry);

@@ -91,7 +91,7 @@ pub(crate) struct ClientState {
     pub(crate) host: Arc<str>,
     /// The file with the client's token.
     token: Option<TokenFile>,
-    warnings: ServerWarnings,
+    pub(crate) warnings: ServerWarnings,
     pub(crate) env: Env,
 }
 

@@ -25,7 +25,7 @@ use super::{
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
 };
-use crate::error::BoxError;
+use crate::{Error, Manager, RunContext, Runnable, error::BoxError};
 
 #[allow(clippy::unnecessary_wraps, reason = "a path that was parsed is compared with the result")]
 fn parts<'a>(
@@ -316,20 +316,52 @@ impl Write for Log {
     }
 }
 
-/// The server drops an unknown field, and says so in a warning only.
-#[tokio::test]
-async fn a_warning_of_the_server_is_logged_once() {
+/// Returns a client of a server that drops an unknown field, and says so in a warning only.
+fn warned() -> Client {
     let service = tower::service_fn(|_: Request<Body>| async {
         let response = Response::builder().header(header::WARNING, r#"299 - "unknown field \"spec.foo\"""#);
         response.body(Body::empty())
     });
+    super::in_process(service).expect("a client")
+}
+
+async fn send(client: &Client) {
+    client.request_text(Request::get("/").body(Vec::new()).expect("a request")).await.expect("an answer");
+}
+
+/// Logs to the returned text until the guard is dropped.
+fn logged() -> (Log, tracing::subscriber::DefaultGuard) {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    let _logged = tracing::subscriber::set_default(subscriber);
-    let client = super::in_process(service).expect("a client");
+    (log, tracing::subscriber::set_default(subscriber))
+}
+
+#[tokio::test]
+async fn a_manager_logs_no_warning_of_the_server_if_told_so() {
+    for logs in [true, false] {
+        let (log, _logged) = logged();
+        let sent = Arc::new(Notify::new());
+        let tell = Arc::clone(&sent);
+        let runnable = Runnable::new("sender", move |cx: RunContext| async move {
+            send(cx.client()).await;
+            tell.notify_one();
+            cx.shutdown().requested().await;
+            Ok::<_, Error>(())
+        });
+        let manager = Manager::new(warned()).log_warnings(logs).runnable(runnable);
+        manager.run_until(sent.notified()).await.expect("the manager stops");
+        let log = String::from_utf8(log.0.lock().clone()).expect("text");
+        assert_eq!(log.contains("the API server warns"), logs, "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_warning_of_the_server_is_logged_once() {
+    let (log, _logged) = logged();
+    let client = warned();
     for _ in 0..2 {
-        client.request_text(Request::get("/").body(Vec::new()).expect("a request")).await.expect("an answer");
+        send(&client).await;
     }
     let log = String::from_utf8(log.0.lock().clone()).expect("text");
     assert_eq!(log.matches(r#"the API server warns: unknown field "spec.foo""#).count(), 1, "{log}");

@@ -1,6 +1,10 @@
 //! The warnings of the API server: deprecated versions, unknown fields, and the warnings of admission webhooks and policies.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use http::{HeaderMap, Method, header};
 use parking_lot::Mutex;
@@ -19,7 +23,10 @@ const MISCELLANEOUS: &str = "299";
 
 /// Logs the warnings of responses. A text that repeats is a warning once, and later at debug level.
 #[derive(Default)]
-pub(super) struct ServerWarnings(Mutex<Logged>);
+pub(crate) struct ServerWarnings {
+    logged: Mutex<Logged>,
+    are_silent: AtomicBool,
+}
 
 /// The warnings that were logged.
 #[derive(Default)]
@@ -32,12 +39,18 @@ struct Logged {
 }
 
 impl ServerWarnings {
+    /// Logs all further warnings at debug level.
+    pub(crate) fn silence(&self) {
+        self.are_silent.store(true, Ordering::Relaxed);
+    }
+
     /// Logs the warnings of a response.
     pub(super) fn log(&self, method: &Method, headers: &HeaderMap) {
         // Nearly no response has a warning.
         for value in headers.get_all(header::WARNING) {
             for text in texts(&String::from_utf8_lossy(value.as_bytes())) {
-                if self.0.lock().admits(&text, Instant::now()) {
+                let is_silent = self.are_silent.load(Ordering::Relaxed);
+                if !is_silent && self.logged.lock().admits(&text, Instant::now()) {
                     tracing::warn!(%method, "the API server warns: {text}");
                 } else {
                     tracing::debug!(%method, "the API server warns: {text}");

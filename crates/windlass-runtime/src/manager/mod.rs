@@ -93,6 +93,7 @@ pub struct Manager {
     leader_election: Option<LeaderElection>,
     sharding: Option<Sharding>,
     events_api: EventsApi,
+    logs_warnings: bool,
     observer: Option<Observer>,
     controllers: Vec<Box<dyn AnyController>>,
     selection: Selection,
@@ -156,6 +157,7 @@ impl Manager {
             leader_election: None,
             sharding: None,
             events_api: EventsApi::default(),
+            logs_warnings: true,
             observer: None,
             controllers: Vec::new(),
             selection: Selection::new(["*"]),
@@ -295,6 +297,15 @@ impl Manager {
     /// Sets the API for writing events. Default: core/v1.
     pub fn events_api(mut self, api: EventsApi) -> Self {
         self.events_api = api;
+        self
+    }
+
+    /// Sets whether warnings of the API server are logged as warnings, at most ten in a minute. With `false`, warnings are logged at debug
+    /// level, for all users of the manager's client. Default: true.
+    ///
+    /// For a program that watches all kinds, deprecated kinds included, like kube-controller-manager.
+    pub fn log_warnings(mut self, log: bool) -> Self {
+        self.logs_warnings = log;
         self
     }
 

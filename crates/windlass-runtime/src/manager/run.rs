@@ -96,6 +96,7 @@ impl RunningManager {
             clusters,
             events_api,
             observer,
+            logs_warnings,
             changes: (_, mut changes),
             ..
         } = manager;
@@ -113,6 +114,9 @@ impl RunningManager {
             () = &mut stop => return Ok(()),
             state = state => state?,
         };
+        if !logs_warnings {
+            state.clusters().for_each(|(_, cluster)| cluster.silence_warnings());
+        }
         let (tell, ended) = mpsc::unbounded_channel();
         let mut running = Self {
             groups: Group::ALL.map(|_| RunningGroup::new(tell.clone())),

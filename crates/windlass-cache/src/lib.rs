@@ -27,8 +27,8 @@ pub use self::{
     delta::Delta,
     estimate::MemoryEstimate,
     informer::{
-        InformerCore, InformerFeed, InformerMetrics, InformerOptions, ReflectorEventHandler, Subscription,
-        SubscriptionGuard,
+        BatchApplier, ChangeBatch, InformerCore, InformerFeed, InformerMetrics, InformerOptions,
+        ReflectorEventHandler, Subscription, SubscriptionGuard,
     },
     key::{ObjectKey, ParseKeyError},
     object::{DecodeError, Dictionary, OwnerReference, RawObject},

@@ -2,7 +2,7 @@
 
 use crate::{
     ObjectKey, RawObject,
-    object::Assembler,
+    object::{Assembler, NewObject},
     scan::{Annotations, Field, Index, Indexer, ScanError, ScanOptions, WatchEventType},
 };
 
@@ -16,8 +16,7 @@ pub struct Scanner {
 impl Scanner {
     /// Creates a scanner.
     pub fn new(options: &ScanOptions) -> Self {
-        let assembler = Assembler::new(options.type_meta.as_ref(), options.one_kind);
-        Self { indexer: Indexer::new(options), assembler }
+        Self { indexer: Indexer::new(options), assembler: Assembler::new(options) }
     }
 
     /// Returns the bytes of the text that all objects so far share.
@@ -153,6 +152,18 @@ impl<'a> Scanned<'a> {
             return Err(ScanError::field("metadata.name", "set"));
         }
         Ok(self.assembler.assemble(self.source, self.index, old))
+    }
+
+    /// Copies the object without the cuts, to store the object later.
+    ///
+    /// # Errors
+    /// The object has no name.
+    pub(crate) fn read(self, object: &mut NewObject) -> Result<(), ScanError> {
+        if self.name_bytes().is_none() {
+            return Err(ScanError::field("metadata.name", "set"));
+        }
+        self.assembler.read(self.source, self.index, object);
+        Ok(())
     }
 
     fn text(&self, field: Field) -> Option<&'a str> {

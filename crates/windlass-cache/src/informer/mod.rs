@@ -1,10 +1,12 @@
 //! The core of an informer: a store, the watches that feed the store, and subscriptions to changes.
 
 mod backlog;
+mod batch;
 mod metrics;
 mod subscription;
 
 pub use self::{
+    batch::{BatchApplier, ChangeBatch},
     metrics::InformerMetrics,
     subscription::{Subscription, SubscriptionGuard},
 };

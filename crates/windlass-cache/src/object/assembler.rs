@@ -7,7 +7,7 @@ use super::{
     bases::Bases,
     layout::{BLOCK_DELETION, CONTROLLER, IndexFacts, Span},
 };
-use crate::scan::{Index, Text};
+use crate::scan::{Field, Index, ScanOptions, Text};
 
 /// Assembles objects, and reuses the working memory.
 #[derive(Debug)]
@@ -15,13 +15,12 @@ pub(crate) struct Assembler {
     /// The members `apiVersion` and `kind`, for objects without these members.
     type_members: Vec<u8>,
     object: NewObject,
-    /// The bases of earlier objects, if all objects are of one kind.
-    bases: Option<Bases>,
+    sharing: Sharing,
 }
 
-/// An object that is not stored yet.
+/// An object that is not stored yet. The memory is reused for the next object.
 #[derive(Debug, Default)]
-pub(super) struct NewObject {
+pub(crate) struct NewObject {
     /// The JSON, and after it indexed texts that the JSON does not contain literally.
     pub(super) bytes: Vec<u8>,
     /// The spans of the indexed texts, in the order of [`Layout::texts`](super::layout::Layout::texts).
@@ -33,32 +32,75 @@ impl NewObject {
     pub(super) fn json(&self) -> &[u8] {
         &self.bytes[..self.facts.json_length]
     }
+
+    pub(crate) fn json_length(&self) -> usize {
+        self.facts.json_length
+    }
+
+    /// Returns the text of a metadata field; empty if the object does not have the field.
+    pub(crate) fn field(&self, field: Field) -> &[u8] {
+        self.texts.get(field as usize).map_or(&[], |text| text.text(&self.bytes, &[]))
+    }
+}
+
+/// Stores objects of a kind that other code has read.
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    /// The bases of earlier objects, if the objects share text.
+    bases: Option<Bases>,
+    /// The bytes of an object without a base.
+    whole: Vec<u8>,
+}
+
+impl Sharing {
+    pub(crate) fn new(options: &ScanOptions) -> Self {
+        Self { bases: options.one_kind.then(Bases::default), whole: Vec::new() }
+    }
+
+    /// Returns the bytes of the bases of all objects so far.
+    pub(crate) fn memory(&self) -> usize {
+        self.bases.as_ref().map_or(0, Bases::memory)
+    }
+
+    /// Returns the object in the form that is stored. `old` is the object that the new object replaces.
+    pub(crate) fn store(&mut self, object: &NewObject, old: Option<&RawObject>) -> RawObject {
+        if let Some(based) = self.bases.as_mut().and_then(|bases| bases.store(object, old)) {
+            return based;
+        }
+        self.whole.clear();
+        self.whole.extend_from_slice(&object.bytes);
+        let NewObject { texts, facts, .. } = object;
+        facts.put(&mut self.whole, facts.json_length, texts, false);
+        RawObject(ThinArc::from_header_and_slice(None, &self.whole))
+    }
 }
 
 impl Assembler {
-    pub(crate) fn new(type_meta: Option<&(String, String)>, one_kind: bool) -> Self {
-        let type_members = type_meta.map_or_else(Vec::new, |(api_version, kind)| {
+    pub(crate) fn new(options: &ScanOptions) -> Self {
+        let type_members = options.type_meta.as_ref().map_or_else(Vec::new, |(api_version, kind)| {
             let quote = |text: &str| serde_json::Value::from(text).to_string();
             format!("\"apiVersion\":{},\"kind\":{},", quote(api_version), quote(kind)).into_bytes()
         });
-        Self { type_members, object: NewObject::default(), bases: one_kind.then(Bases::default) }
+        Self { type_members, object: NewObject::default(), sharing: Sharing::new(options) }
     }
 
     /// Returns the bytes of the bases of all objects so far.
     pub(crate) fn bases_memory(&self) -> usize {
-        self.bases.as_ref().map_or(0, Bases::memory)
+        self.sharing.memory()
     }
 
     /// Returns the object without the cuts. `old` is the object that the new object replaces.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index, old: Option<&RawObject>) -> RawObject {
-        let object = &mut self.object;
+        let mut object = std::mem::take(&mut self.object);
+        self.read(source, index, &mut object);
+        let stored = self.sharing.store(&object, old);
+        self.object = object;
+        stored
+    }
+
+    /// Reads the object without the cuts.
+    pub(crate) fn read(&self, source: &[u8], index: &Index, object: &mut NewObject) {
         object.read(source, index, if index.has_type { &[] } else { &self.type_members });
-        if let Some(based) = self.bases.as_mut().and_then(|bases| bases.store(object, old)) {
-            return based;
-        }
-        let NewObject { bytes, texts, facts } = object;
-        facts.put(bytes, facts.json_length, texts, false);
-        RawObject(ThinArc::from_header_and_slice(None, bytes))
     }
 }
 

@@ -15,7 +15,10 @@ mod path;
 mod problem;
 
 use self::base::Base;
-pub(crate) use self::{assembler::Assembler, compressed::Compressor};
+pub(crate) use self::{
+    assembler::{Assembler, NewObject, Sharing},
+    compressed::Compressor,
+};
 pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};

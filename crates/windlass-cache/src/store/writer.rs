@@ -10,7 +10,7 @@ use super::{
     postings::Slot,
     state::{Operation, State},
 };
-use crate::{ObjectKey, RawObject, scanner::Scanned};
+use crate::{ObjectKey, RawObject, object::NewObject, scan::Field, scanner::Scanned};
 
 /// The options of a store.
 #[derive(Clone, Debug)]
@@ -65,6 +65,17 @@ impl<'a> ObjectRef<'a> {
             uid: object.uid_bytes(),
             resource_version: object.resource_version_bytes(),
         })
+    }
+
+    /// Returns a reference to an object that is not stored yet.
+    pub(crate) fn of_new(source: ReflectorId, object: &'a NewObject) -> Self {
+        Self {
+            source,
+            namespace: object.field(Field::Namespace),
+            name: object.field(Field::Name),
+            uid: object.field(Field::Uid),
+            resource_version: object.field(Field::ResourceVersion),
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use windlass_cache::{
-    Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig,
-    ReflectorId, ReflectorStore, ScanOptions, Scanner, StoreOptions, Subscription, SubscriptionGuard,
+    BatchApplier, ChangeBatch, Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, RawObject,
+    Reflector, ReflectorConfig, ReflectorId, ReflectorStore, ScanOptions, Scanner, StoreOptions,
+    Subscription, SubscriptionGuard,
 };
 
 const SOURCE: ReflectorId = ReflectorId(0);
@@ -532,6 +533,77 @@ fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
         reflector.on_bytes(now, body.into(), sink);
         reflector.on_end(now, None, sink);
     });
+}
+
+/// Shows a list with an unreadable object, a list that lacks objects, and changes to a sink.
+fn show_everything(sink: &mut impl ReflectorStore, part: usize) {
+    let now = Instant::now();
+    let options = ScanOptions::default();
+    let config = || ReflectorConfig { watch_list: false, ..ReflectorConfig::new("things") };
+    let list = |items: &[String], version: u64, sink: &mut _| {
+        let mut reflector = Reflector::new(config(), &options, now);
+        let body =
+            format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{}]}}"#, items.join(","));
+        reflector.poll(now, sink);
+        reflector.on_response(now, 200, None, sink);
+        reflector.on_bytes(now, body.into(), sink);
+        reflector.on_end(now, None, sink);
+        reflector
+    };
+    let changed = |json: &str, exists: bool, sink: &mut _| {
+        let mut scanner = Scanner::new(&options);
+        let object = scanner.scan(json.as_bytes()).expect("an object");
+        let shown =
+            if exists { ReflectorStore::upsert(sink, object) } else { ReflectorStore::delete(sink, object) };
+        shown.map_err(|error| error.to_string())
+    };
+    match part {
+        0 => drop(list(&[json("a", 1), json("b", 2), json("c", 3)], 4, sink)),
+        1 => drop(list(
+            &[json("a", 1), r#"{"metadata":{"name":"b","uid":7}}"#.to_owned(), json("d", 5)],
+            6,
+            sink,
+        )),
+        2 => {
+            changed(&json("a", 7), true, sink).expect("a name");
+            changed(&json("d", 8), false, sink).expect("a name");
+            changed(&json("unknown", 9), false, sink).expect("a name");
+            let nameless = changed(r#"{"metadata":{}}"#, true, sink).expect_err("no name");
+            assert!(nameless.contains("metadata.name"), "{nameless}");
+            sink.progress("9");
+        }
+        _ => drop(list(&[r#"{"metadata":{"uid":"nameless"}}"#.to_owned()], 10, sink)),
+    }
+}
+
+#[tokio::test]
+async fn a_batch_does_what_a_feed_does() {
+    let said = async |apply: &dyn Fn(&InformerCore, usize)| {
+        let informer = InformerCore::new(InformerOptions::default());
+        let (diary, notices) = (Diary::default(), Arc::<Mutex<Vec<String>>>::default());
+        let told = notices.clone();
+        informer
+            .set_reflector_event_handler(Arc::new(move |_, notice| told.lock().push(format!("{notice:?}"))));
+        let (registration, mut subscription) = informer.subscribe();
+        for part in 0..4 {
+            apply(&informer, part);
+            drain(&registration, &mut subscription, &diary).await;
+            diary.0.lock().push(format!("{part}: {:?} {}", names(&informer), informer.high_water_mark()));
+        }
+        (diary.take(), std::mem::take(&mut *notices.lock()), format!("{:?}", informer.metrics()))
+    };
+    let fed = said(&|informer, part| informer.feed(SOURCE, |sink| show_everything(sink, part))).await;
+    let applied = said(&|informer, part| {
+        let mut applier = BatchApplier::new(informer.clone(), SOURCE, &ScanOptions::default());
+        let mut batch = ChangeBatch::default();
+        show_everything(&mut batch, part);
+        assert!(!batch.is_empty());
+        applier.apply(&mut batch);
+        assert!(batch.is_empty() && batch.bytes() == 0);
+    })
+    .await;
+    assert_eq!(fed, applied);
+    assert!(fed.0.contains(&"a:1-7".to_owned()), "{:?}", fed.0);
 }
 
 #[tokio::test]

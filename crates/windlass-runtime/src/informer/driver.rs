@@ -11,7 +11,11 @@ use windlass_cache::{
     InformerCore, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorId, ScanOptions,
 };
 
-use super::{request::Collection, undecodable::UndecodableObjects};
+use super::{
+    pipeline::{Pipeline, Turn},
+    request::Collection,
+    undecodable::UndecodableObjects,
+};
 use crate::{
     client::{ApiClient, ResponseBody, retry_after},
     error::chain,
@@ -28,15 +32,19 @@ pub(super) struct WatchSource {
     pub(super) informer: InformerCore,
     pub(super) source: ReflectorId,
     pub(super) undecodable: Arc<UndecodableObjects>,
+    pub(super) turn: Turn,
 }
 
 impl WatchSource {
     /// Watches for ever. A run begins with a list: a restart after a panic leaves no stale object.
     pub(super) async fn run(self, recovery: Recovery) {
-        let Self { client, collection, config, scan, informer, source, undecodable } = self;
+        let Self { client, collection, config, scan, informer, source, undecodable, turn } = self;
+        let pipeline = Pipeline::new(turn, informer.clone(), source, &scan).await;
+        // The pipeline shares the text of the objects.
+        let scan = ScanOptions { one_kind: false, ..scan };
         let reflector = Reflector::new(config, &scan, Instant::now().into_std());
         let recovery = Some(recovery);
-        Driver { client, collection, reflector, informer, source, undecodable, recovery }.run().await;
+        Driver { client, collection, reflector, informer, pipeline, undecodable, recovery }.run().await;
     }
 }
 
@@ -46,7 +54,7 @@ struct Driver {
     collection: Collection,
     reflector: Reflector,
     informer: InformerCore,
-    source: ReflectorId,
+    pipeline: Pipeline,
     undecodable: Arc<UndecodableObjects>,
     /// Until the first list has ended.
     recovery: Option<Recovery>,
@@ -73,14 +81,9 @@ impl Driver {
     async fn run(mut self) {
         let mut exchange = Exchange::Nothing;
         loop {
-            let now = Instant::now().into_std();
-            if self.reflector.has_listed()
-                && let Some(recovery) = self.recovery.take()
-            {
-                recovery.complete();
-            }
-            let reflector = &mut self.reflector;
-            let until = match self.informer.feed(self.source, |store| reflector.poll(now, store)) {
+            let action = self.reflector.poll(Instant::now().into_std(), self.pipeline.changes());
+            self.pipeline.apply().await;
+            let until = match action {
                 ReflectorAction::Send(wanted) => {
                     exchange = self.send(&wanted);
                     continue;
@@ -93,20 +96,19 @@ impl Driver {
             };
             tokio::select! {
                 biased;
-                arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange),
+                arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange).await,
                 () = sleep_until(Instant::from_std(until)) => {}
-                () = self.undecodable.list_due(self.informer.store()) => self.list_again(),
-                // The next poll of the reflector writes.
-                () = self.informer.store().index_wanted() => {}
+                () = self.undecodable.list_due(self.informer.store()) => self.list_again().await,
+                () = self.informer.store().index_wanted() => self.pipeline.flush().await,
             }
         }
     }
 
     /// Lists everything again, because objects do not decode.
-    fn list_again(&mut self) {
-        let (now, reflector) = (Instant::now().into_std(), &mut self.reflector);
+    async fn list_again(&mut self) {
         let reason = "objects do not decode; the server may serve them with other content by now";
-        self.informer.feed(self.source, |store| reflector.list_again(now, reason, store));
+        self.reflector.list_again(Instant::now().into_std(), reason, self.pipeline.changes());
+        self.pipeline.apply().await;
     }
 
     fn send(&self, wanted: &ListWatch) -> Exchange {
@@ -119,53 +121,42 @@ impl Driver {
         Exchange::Sending(async move { client.send(request).await.map_err(|error| chain(&error)) }.boxed())
     }
 
-    fn arrived(&mut self, arrival: Arrival, exchange: &mut Exchange) {
-        let now = Instant::now().into_std();
-        let reflector = &mut self.reflector;
+    /// Reads an arrival, and the pieces that have arrived already.
+    async fn arrived(&mut self, arrival: Arrival, exchange: &mut Exchange) {
+        let mut is_piece = self.read(arrival, exchange);
+        for _ in 1..TOGETHER {
+            let Some(arrival) = is_piece.then(|| next(exchange).now_or_never()).flatten() else { break };
+            is_piece = self.read(arrival, exchange);
+        }
+        self.pipeline.apply().await;
+        if self.reflector.has_listed()
+            && let Some(recovery) = self.recovery.take()
+        {
+            self.pipeline.flush().await;
+            recovery.complete();
+        }
+    }
+
+    /// Returns whether the arrival is a piece.
+    fn read(&mut self, arrival: Arrival, exchange: &mut Exchange) -> bool {
+        let (now, changes) = (Instant::now().into_std(), self.pipeline.changes());
         match arrival {
-            Arrival::Response(response) => {
-                let code = response.status().as_u16();
-                let wait = retry_after(response.headers());
-                *exchange = Exchange::Reading(response.into_body());
-                self.informer.feed(self.source, |store| reflector.on_response(now, code, wait, store));
-            }
             Arrival::Piece(piece) => {
-                let more = self.informer.feed(self.source, |store| {
-                    reflector.on_bytes(now, piece, store);
-                    for _ in 1..TOGETHER {
-                        match next(exchange).now_or_never() {
-                            Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, store),
-                            Some(Arrival::End(broken)) => {
-                                *exchange = Exchange::Nothing;
-                                reflector.on_end(now, broken.as_deref(), store);
-                                return false;
-                            }
-                            Some(Arrival::Response(_)) | None => return false,
-                        }
-                    }
-                    true
-                });
-                if more && self.informer.has_synced() {
-                    let_handlers_run();
-                }
+                self.reflector.on_bytes(now, piece, changes);
+                return true;
+            }
+            Arrival::Response(response) => {
+                let wait = retry_after(response.headers());
+                self.reflector.on_response(now, response.status().as_u16(), wait, changes);
+                *exchange = Exchange::Reading(response.into_body());
             }
             Arrival::End(broken) => {
                 *exchange = Exchange::Nothing;
-                self.informer.feed(self.source, |store| reflector.on_end(now, broken.as_deref(), store));
+                self.reflector.on_end(now, broken.as_deref(), changes);
             }
         }
-        if let Some(warning) = self.informer.memory_warning() {
-            tracing::warn!("{warning}");
-        }
+        false
     }
-}
-
-/// Lets another thread run the woken handlers, while this thread continues.
-///
-/// The last woken task waits in this thread's LIFO slot, and no other thread steals from the slot. Waking
-/// another task pushes the first task to the queue, from which other threads steal.
-fn let_handlers_run() {
-    drop(tokio::spawn(std::future::ready(())));
 }
 
 /// Waits for the next result of the exchange; for ever without an exchange.

@@ -382,6 +382,7 @@ impl Inner {
                 informer: core.clone(),
                 source: ReflectorId(number),
                 undecodable: undecodable[usize::from(number)].clone(),
+                turn: Arc::default(),
             })
         });
         let sources = sources.collect::<Result<_, InvalidName>>();

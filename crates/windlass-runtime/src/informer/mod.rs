@@ -34,6 +34,7 @@ mod event_handler;
 mod feed;
 mod log;
 mod metrics;
+mod pipeline;
 mod registration;
 mod shared;
 mod undecodable;

@@ -240,7 +240,7 @@ impl Server {
 impl State {
     /// Returns the fault that strikes a request.
     fn strike(&mut self, access: &Access, request: &ApiRequest) -> Option<Fault> {
-        self.rules.iter_mut().find_map(|rule| rule.strike(access, request.object_name()))
+        self.rules.iter_mut().find_map(|rule| rule.strike(access, request.object_name(), false))
     }
 }
 

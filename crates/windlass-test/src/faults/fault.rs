@@ -96,6 +96,7 @@ impl Fault {
             name: None,
             skip: 0,
             times: 1,
+            struck: false,
         }
     }
 
@@ -123,6 +124,17 @@ impl Fault {
     /// Returns 422 `Invalid`: the object breaks a rule.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Status { code: 422, reason: "Invalid".to_owned(), message: message.into() }
+    }
+
+    /// Returns whether the fault changes the outcome of a request. `is_repeated` is true for a list that has had a reply before.
+    fn affects(&self, access: &Access, is_repeated: bool) -> bool {
+        let verb = access.verb();
+        match self {
+            Self::WatchDrop { .. } | Self::WatchCut { .. } => verb == Verb::Watch,
+            Self::Stale { .. } => verb == Verb::Watch || is_repeated,
+            Self::LeaseTaken => verb == Verb::Update && access.resource() == Some("leases"),
+            _ => true,
+        }
     }
 
     /// Returns whether the request is carried out in spite of the fault.
@@ -174,6 +186,7 @@ pub struct FaultRule {
     name: Option<String>,
     skip: usize,
     times: usize,
+    struck: bool,
 }
 
 impl FaultRule {
@@ -215,9 +228,11 @@ impl FaultRule {
         self.times(ALWAYS)
     }
 
-    /// Returns the fault if the rule strikes this request for the object with a name.
-    pub(crate) fn strike(&mut self, access: &Access, name: Option<&str>) -> Option<Fault> {
-        let matches = self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&access.verb()))
+    /// Returns the fault if the rule strikes this request for the object with a name. `is_repeated` is true for a list that has had a
+    /// reply before. A request that the fault does not affect passes, and does not count.
+    pub(crate) fn strike(&mut self, access: &Access, name: Option<&str>, is_repeated: bool) -> Option<Fault> {
+        let matches = self.fault.affects(access, is_repeated)
+            && self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&access.verb()))
             && self.is_at(access.resource())
             && self.name.as_deref().is_none_or(|wanted| name == Some(wanted));
         if !matches || self.times == 0 {
@@ -230,6 +245,7 @@ impl FaultRule {
         if self.times != ALWAYS {
             self.times -= 1;
         }
+        self.struck = true;
         Some(self.fault.clone())
     }
 
@@ -245,9 +261,9 @@ impl FaultRule {
         }
     }
 
-    /// Returns whether the fault has struck the wanted number of times.
+    /// Returns whether the fault has struck the wanted number of times: at least once, if the fault strikes every request.
     pub(crate) fn is_over(&self) -> bool {
-        self.times == 0 || self.times == ALWAYS
+        self.times == 0 || (self.times == ALWAYS && self.struck)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use kube_client::Client;
@@ -26,7 +26,7 @@ use windlass_runtime::permission::{Access, Verb};
 pub use self::fault::{Fault, FaultRule};
 use self::plan::Plan;
 use self::reply::{AnyBody, failure, forbidden, full};
-use self::watch::{Flow, relay};
+use self::watch::{Flow, Process, relay};
 use crate::TestClock;
 
 /// The time after which a real server gives up a write.
@@ -193,9 +193,10 @@ impl Faults {
             return Ok(self.0.server.send(Request::from_parts(parts, Body::from(body))).await?.map(any));
         };
         let line = format!("{} {} #{:08x}", parts.method, parts.uri, digest(&body));
-        let fault = self.choose(&access, parts.uri.query(), &line);
+        let fault = self.choose(&access, &parts.uri, &line);
         let request = Request::from_parts(parts, Body::from(body));
         let result = self.answer(request, &access, fault.clone(), process).await;
+        self.refuse_if_dead(process).await;
         let outcome = match &result {
             Ok(response) => response.status().as_str().to_owned(),
             Err(error) => error.to_string(),
@@ -206,13 +207,15 @@ impl Faults {
     }
 
     /// Chooses the fault of a request.
-    fn choose(&self, access: &Access, query: Option<&str>, line: &str) -> Option<Fault> {
+    fn choose(&self, access: &Access, uri: &Uri, line: &str) -> Option<Fault> {
         let mut state = self.0.state.lock();
         if state.healed {
             return None;
         }
-        let scripted = state.rules.iter_mut().find_map(|rule| rule.strike(access, access.name()));
-        let query = query.unwrap_or_default();
+        let is_repeated = state.lists.contains_key(&uri.to_string());
+        let strike = |rule: &mut FaultRule| rule.strike(access, access.name(), is_repeated);
+        let scripted = state.rules.iter_mut().find_map(strike);
+        let query = uri.query().unwrap_or_default();
         let resumes = query.contains("resourceVersion=") && !query.contains("sendInitialEvents");
         let fault = scripted.or_else(|| state.plan.as_mut()?.choose(access, resumes))?;
         state.injected.push(format!("{fault}: {line}"));
@@ -265,18 +268,18 @@ impl Faults {
             Some(Fault::LeaseTaken) => {
                 let path = request.uri().path().to_owned();
                 self.take_lease(&path, access).await;
-                self.forward(request, access, None).await
+                self.forward(request, access, None, process).await
             }
             Some(Fault::ClockJump(by)) => {
                 if let Some(clock) = &self.0.clock {
                     clock.jump(by);
                 }
-                self.forward(request, access, None).await
+                self.forward(request, access, None, process).await
             }
             Some(Fault::Expired) if !is_watch_from_scratch(&request) => {
                 Ok(failure(410, "Expired", "injected: too old resource version", None))
             }
-            other => self.forward(request, access, other).await,
+            other => self.forward(request, access, other, process).await,
         }
     }
 
@@ -286,12 +289,14 @@ impl Faults {
         request: Request<Body>,
         access: &Access,
         fault: Option<Fault>,
+        process: u64,
     ) -> Result<Response<AnyBody>, BoxError> {
         let url = request.uri().to_string();
         let response = self.0.server.send(request).await?;
         if access.verb() == Verb::Watch && response.status().is_success() {
             let (parts, body) = response.into_parts();
-            return Ok(Response::from_parts(parts, relay(body, fault, self.0.flow.subscribe())));
+            let process = Process { number: process, current: self.0.process.subscribe() };
+            return Ok(Response::from_parts(parts, relay(body, fault, self.0.flow.subscribe(), process)));
         }
         if access.verb() != Verb::List {
             return Ok(response.map(any));

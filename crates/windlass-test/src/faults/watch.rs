@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::stream;
+use futures::{FutureExt, stream};
 use http_body_util::{BodyExt, StreamBody};
 use kube_client::client::Body;
 use serde_json::json;
@@ -40,10 +40,33 @@ struct Relay {
     held: VecDeque<(Instant, Bytes)>,
     delivered: usize,
     ended: bool,
+    process: Process,
 }
 
-/// Passes the events of a watch on, with a fault.
-pub(super) fn relay(body: Body, fault: Option<Fault>, flow: watch::Receiver<Flow>) -> AnyBody {
+/// The process of a client.
+pub(super) struct Process {
+    pub(super) number: u64,
+    /// The number of the process that has not ended.
+    pub(super) current: watch::Receiver<u64>,
+}
+
+impl Process {
+    /// Waits for the end of the process.
+    async fn end(&mut self) {
+        let number = self.number;
+        if self.current.wait_for(|current| *current != number).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Passes the events of a watch on, with a fault, until the process of the client ends.
+pub(super) fn relay(
+    body: Body,
+    fault: Option<Fault>,
+    flow: watch::Receiver<Flow>,
+    process: Process,
+) -> AnyBody {
     let relay = Relay {
         body,
         fault,
@@ -52,6 +75,7 @@ pub(super) fn relay(body: Body, fault: Option<Fault>, flow: watch::Receiver<Flow
         held: VecDeque::new(),
         delivered: 0,
         ended: false,
+        process,
     };
     let frames = stream::unfold(relay, |mut relay| async move {
         let frame = relay.next().await?;
@@ -63,6 +87,10 @@ pub(super) fn relay(body: Body, fault: Option<Fault>, flow: watch::Receiver<Flow
 impl Relay {
     async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
         loop {
+            if self.process.end().now_or_never().is_some() {
+                // The process gets no further events.
+                std::future::pending::<()>().await;
+            }
             if let Some(end) = self.end_by_fault() {
                 return end;
             }
@@ -84,6 +112,7 @@ impl Relay {
             }
             tokio::select! {
                 biased;
+                () = self.process.end() => {}
                 changed = self.flow.changed() => if changed.is_err() { return None },
                 frame = self.body.frame(), if !self.ended => match frame {
                     None => self.ended = true,

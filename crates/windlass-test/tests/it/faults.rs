@@ -177,6 +177,55 @@ async fn a_crash_ends_the_client_and_the_next_process_gets_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_process_that_ended_gets_no_further_events() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    let watch = configs(faults.client());
+    let events = watch.watch(&WatchParams::default().timeout(100), "").await.expect("a watch");
+    let mut events = std::pin::pin!(events);
+    create(cluster.client(), "a").await.expect("created");
+    assert!(events.try_next().await.expect("an event").is_some());
+    faults.inject(Fault::Crash { committed: true }.on_writes().to("configmaps"));
+    let crash = tokio::spawn(create(faults.client(), "b"));
+    faults.crashed().await;
+    create(cluster.client(), "c").await.expect("created");
+    assert!(timeout(Duration::from_secs(600), events.try_next()).await.is_err());
+    crash.abort();
+}
+
+/// A rule that matches requests without an effect proves no behaviour.
+#[tokio::test(start_paused = true)]
+async fn a_fault_strikes_only_requests_that_the_fault_affects() {
+    let cluster = TestCluster::start().await;
+    let unaffected = [
+        Fault::WatchDrop { after: 0 }.on_any(),
+        Fault::WatchCut { after: 0 }.on_any(),
+        Fault::Stale { events: 1 }.on_any(),
+        Fault::LeaseTaken.on_any(),
+        Fault::Conflict.on(Verb::Delete).always(),
+    ];
+    for rule in unaffected {
+        let faults = Faults::new(cluster.client());
+        let name = rule.to_string();
+        faults.inject(rule);
+        configs(faults.client()).list(&ListParams::default()).await.expect("listed");
+        let struck = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| faults.assert_all_struck()));
+        assert!(struck.is_err(), "{name}: {:?}", faults.injected());
+    }
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Stale { events: 1 }.on(Verb::List));
+    let names = async || {
+        let listed = configs(faults.client()).list(&ListParams::default()).await.expect("listed");
+        listed.items.into_iter().filter_map(|config| config.metadata.name).collect::<Vec<_>>()
+    };
+    let before = names().await;
+    create(cluster.client(), "new").await.expect("created");
+    assert_eq!(names().await, before);
+    assert_ne!(names().await, before);
+    faults.assert_all_struck();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_clock_follows_paused_time_and_jumps() {
     let clock = TestClock::starting_at(Timestamp::UNIX_EPOCH);
     tokio::time::sleep(Duration::from_secs(100)).await;

@@ -10,6 +10,7 @@ mod program;
 mod progress;
 mod recipe;
 mod sbom;
+mod time_zones;
 mod transfer;
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use windlass_image::build::{Compression, Files, Recipe};
 use windlass_image::{Config, Platform};
 
 use super::metadata::Package;
-use super::program;
+use super::{program, time_zones};
 use crate::error::Result;
 use crate::output::Output;
 
@@ -82,6 +82,7 @@ pub(super) fn recipe(
             "warning: this machine has no CA certificates, and the image has none: install ca-certificates",
         ),
     }
+    time_zones::add(&mut files);
     let labels = [
         ("title", Some(package.name.clone())),
         ("description", package.description.clone()),

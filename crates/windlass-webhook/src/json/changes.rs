@@ -1,5 +1,7 @@
 //! Changes between two states of an object, applied to a third state.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 /// The fields that identify elements of a list after a change, in order of preference.
@@ -21,11 +23,8 @@ pub(crate) fn apply_changes(original: &Value, before: &Value, after: &Value) -> 
         (Value::Object(original), Value::Object(before), Value::Object(after)) => {
             Value::Object(apply_to_object(original, before, after))
         }
-        (Value::Array(original), Value::Array(before), Value::Array(after))
-            if original.len() == before.len() =>
-        {
-            Value::Array(apply_to_array(original, before, after))
-        }
+        (Value::Array(original), Value::Array(before), Value::Array(list)) => aligned(original, before)
+            .map_or_else(|| after.clone(), |original| Value::Array(apply_to_array(&original, before, list))),
         _ => after.clone(),
     }
 }
@@ -54,21 +53,64 @@ fn apply_to_object(
     result
 }
 
-fn apply_to_array(original: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
+/// Returns the elements of `original` in the order of `before`, or `None` if the counterparts are not known.
+///
+/// A Rust type may reorder a list, such as a `BTreeSet`.
+fn aligned<'a>(original: &'a [Value], before: &[Value]) -> Option<Vec<&'a Value>> {
+    if original.len() != before.len() {
+        return None;
+    }
+    by_identity(original, before).or_else(|| {
+        let is_in_order = original.iter().zip(before).all(|(original, before)| agrees(original, before));
+        is_in_order.then(|| original.iter().collect())
+    })
+}
+
+/// Returns the elements of `original` in the order of `before`, if each element has a distinct identity.
+fn by_identity<'a>(original: &'a [Value], before: &[Value]) -> Option<Vec<&'a Value>> {
+    let mut elements = HashMap::with_capacity(original.len());
+    for element in original {
+        if elements.insert(identity(element)?, element).is_some() {
+            return None;
+        }
+    }
+    before.iter().map(|element| elements.remove(&identity(element)?)).collect()
+}
+
+/// Returns whether `before` may be the part of `original` that a Rust type kept. Objects are compared by the common fields.
+fn agrees(original: &Value, before: &Value) -> bool {
+    match (original, before) {
+        (Value::Object(original), Value::Object(before)) => before
+            .iter()
+            .all(|(field, before)| original.get(field).is_none_or(|original| agrees(original, before))),
+        (Value::Array(original), Value::Array(before)) => {
+            original.len() == before.len()
+                && original.iter().zip(before).all(|(original, before)| agrees(original, before))
+        }
+        (Value::Number(original), Value::Number(before)) => {
+            original == before || original.as_f64() == before.as_f64()
+        }
+        (Value::Null, _) => true,
+        _ => original == before,
+    }
+}
+
+fn apply_to_array(original: &[&Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     let shorter = before.len().min(after.len());
     let prefix = before.iter().zip(after).take_while(|(old, new)| old == new).count();
     let ends = before.iter().rev().zip(after.iter().rev());
     let suffix = ends.take_while(|(old, new)| old == new).count().min(shorter - prefix);
     let (old, new) = (prefix..before.len() - suffix, prefix..after.len() - suffix);
     let counterparts = counterparts(&before[old.clone()], &after[new.clone()]);
-    let mut result = original[..prefix].to_vec();
+    let keep = |elements: &[&Value]| elements.iter().copied().cloned().collect::<Vec<_>>();
+    let mut result = keep(&original[..prefix]);
     for (element, counterpart) in after[new].iter().zip(counterparts) {
         result.push(match counterpart {
-            Some(at) => apply_changes(&original[old.start + at], &before[old.start + at], element),
+            Some(at) => apply_changes(original[old.start + at], &before[old.start + at], element),
             None => element.clone(),
         });
     }
-    result.extend_from_slice(&original[old.end..]);
+    result.extend(keep(&original[old.end..]));
     result
 }
 

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,17 @@ struct Known {
     parts: Vec<Part>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    features: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    sizes: BTreeSet<Size>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Size {
+    width: u32,
+    #[serde(default)]
+    height: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,18 +41,28 @@ fn part() -> impl Strategy<Value = Part> {
     ("[a-d]", 0..3_u32).prop_map(|(name, count)| Part { name, count })
 }
 
+fn size() -> impl Strategy<Value = Size> {
+    (0..3_u32, 0..3_u32).prop_map(|(width, height)| Size { width, height })
+}
+
 fn known() -> impl Strategy<Value = Known> {
     let labels = proptest::collection::btree_map("[a-c]", "[x-z]", 0..3);
     let parts = proptest::collection::vec(part(), 0..4);
-    (0..3_u32, proptest::option::of("[a-b]"), parts, labels).prop_map(|(size, colour, parts, labels)| Known {
-        size,
-        colour,
-        parts,
-        labels,
-    })
+    let features = proptest::collection::btree_set("[a-d]", 0..4);
+    let sizes = proptest::collection::btree_set(size(), 0..4);
+    (0..3_u32, proptest::option::of("[a-b]"), parts, labels, features, sizes).prop_map(
+        |(size, colour, parts, labels, features, sizes)| Known {
+            size,
+            colour,
+            parts,
+            labels,
+            features,
+            sizes,
+        },
+    )
 }
 
-/// Returns an object in a server's JSON, with fields that the type does not know.
+/// Returns an object in a server's JSON, with fields that the type does not know, and with sets in the reverse order.
 fn with_unknown_fields(known: &Known) -> Value {
     let mut object = serde_json::to_value(known).unwrap();
     object["unknown"] = json!({"keep": [1, 2]});
@@ -49,6 +70,9 @@ fn with_unknown_fields(known: &Known) -> Value {
     for (at, part) in object.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten().enumerate()
     {
         part["unknown"] = json!(at);
+    }
+    for set in ["features", "sizes"] {
+        object.get_mut(set).and_then(Value::as_array_mut).into_iter().for_each(|set| set.reverse());
     }
     object
 }
@@ -89,6 +113,34 @@ fn an_element_keeps_its_unknown_fields_wherever_it_moves() {
     assert_eq!(
         apply_changes(&original, &before, &after),
         json!([{"name": "new"}, {"name": "c", "count": 5, "x": 3}, {"name": "a", "x": 1}])
+    );
+}
+
+#[test]
+fn the_right_element_of_a_set_is_removed() {
+    let original = json!(["b", "a"]);
+    assert_eq!(apply_changes(&original, &json!(["a", "b"]), &json!(["b"])), json!(["b"]));
+}
+
+#[test]
+fn a_named_element_keeps_its_unknown_fields_in_a_set() {
+    let original = json!([{"name": "b", "x": 2}, {"name": "a", "x": 1}]);
+    let (before, after) =
+        (json!([{"name": "a"}, {"name": "b"}]), json!([{"name": "a", "count": 1}, {"name": "b"}]));
+    assert_eq!(
+        apply_changes(&original, &before, &after),
+        json!([{"name": "a", "count": 1, "x": 1}, {"name": "b", "x": 2}])
+    );
+}
+
+#[test]
+fn a_number_that_is_written_in_another_way_is_the_same() {
+    let original = json!([{"weight": 1, "x": 1}, {"weight": 2, "x": 2}]);
+    let (before, after) =
+        (json!([{"weight": 1.0}, {"weight": 2.0}]), json!([{"weight": 1.0}, {"weight": 3.0}]));
+    assert_eq!(
+        apply_changes(&original, &before, &after),
+        json!([{"weight": 1, "x": 1}, {"weight": 3.0, "x": 2}])
     );
 }
 

@@ -1,6 +1,6 @@
 //! Self-issued certificates of an operator: when to renew, write and serve certificates.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -96,12 +96,13 @@ impl std::fmt::Debug for SecretWrite {
 impl Rotation {
     /// Issues certificates for the names of a location.
     pub fn new(location: ServedAt, lifetimes: CertificateDurations) -> Self {
-        Self { names: location.names(), location, lifetimes }
+        let names = location.names().into_iter().map(canonical).collect();
+        Self { names, location, lifetimes }
     }
 
     /// Adds DNS names and IP addresses to the certificate.
     pub fn names(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.names.extend(names);
+        self.names.extend(names.into_iter().map(canonical));
         self
     }
 
@@ -193,6 +194,11 @@ impl Rotation {
     fn is_trusted(&self, objects: &[Value], authority: &[u8]) -> bool {
         objects.iter().all(|object| CaBundle::of(&self.location, object).has(authority))
     }
+}
+
+/// Returns an IP address in the form that a certificate is read in, and another name unchanged.
+fn canonical(name: String) -> String {
+    name.parse::<IpAddr>().map(|address| address.to_string()).unwrap_or(name)
 }
 
 fn two_thirds(facts: &Facts) -> Timestamp {

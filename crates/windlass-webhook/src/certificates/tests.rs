@@ -241,6 +241,14 @@ fn another_service_name_needs_another_certificate() {
 }
 
 #[test]
+fn an_address_in_a_long_form_is_issued_once() {
+    let (mut cluster, mut replica) = (Cluster::new(), Replica::new());
+    replica.rotation = replica.rotation.names(["fd00:0:0:0:0:0:0:7".to_owned()]);
+    replica.settle(start(), &mut cluster);
+    assert!(replica.settle(start(), &mut cluster).is_empty());
+}
+
+#[test]
 fn urls_are_compared_by_host_and_port() {
     let location = ServedAt::Url { host: "::1".to_owned(), port: 9443 };
     let object = |url: &str| json!({"webhooks": [{"name": "a", "clientConfig": {"url": url}}]});

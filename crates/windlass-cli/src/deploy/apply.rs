@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_runtime::client::path_segment;
 
 use super::kinds::{Kind, Resources, shown};
-use super::{FIELD_MANAGER, PROJECT, Target};
+use super::{FIELD_MANAGER, NAMESPACE, PROJECT, Target};
 use crate::error::{Advice, Result};
 use crate::output::Output;
 
@@ -108,6 +108,10 @@ impl<'a> Applier<'a> {
             }
             if self.target.is_namespace(object) && self.target.is_named && owner.is_null() {
                 return Ok(None);
+            let deployment = before["metadata"]["labels"][NAMESPACE].as_str();
+            if let Some(other) = deployment.filter(|namespace| *namespace != self.target.namespace) {
+                out.line(format_args!("note: {shown} was an object of the deployment in namespace {other}"));
+            }
             }
         }
         let is_crd = kind.kind == "CustomResourceDefinition";

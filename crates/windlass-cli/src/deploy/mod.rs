@@ -13,7 +13,7 @@ mod target;
 pub(crate) use self::apply::{Applier, Mode};
 pub(crate) use self::pin::pin;
 pub(crate) use self::prune::{deployed_kinds, prune};
-pub(crate) use self::removal::Removal;
+pub(crate) use self::removal::{Removal, count_objects};
 pub(crate) use self::rollout::wait;
 pub(crate) use self::settings::Setting;
 pub(crate) use self::target::Target;
@@ -23,6 +23,9 @@ const FIELD_MANAGER: &str = "windlass";
 
 /// The label of deployed objects, with the name of the project.
 const PROJECT: &str = "windlass.dev/project";
+
+/// The label of deployed objects with the namespace of the operator: a project may be deployed to several namespaces.
+const NAMESPACE: &str = "windlass.dev/namespace";
 
 /// The annotation of the operator's Deployment with the kinds of the objects that were deployed.
 const KINDS: &str = "windlass.dev/deployed-kinds";

@@ -45,7 +45,7 @@ impl Found {
     }
 }
 
-/// Deletes the objects of earlier deployments of the project that have not been applied now. CRDs and namespaces stay.
+/// Deletes the objects of earlier deployments to the same namespace that have not been applied now. CRDs and namespaces stay.
 ///
 /// `earlier` are the kinds that [`deployed_kinds`] has returned before the apply.
 pub(crate) async fn prune(
@@ -91,7 +91,7 @@ pub(crate) async fn deployed_kinds(client: &Client, target: &Target) -> Result<B
     Ok(kinds)
 }
 
-/// Returns the objects of these kinds that have the label of the project.
+/// Returns the objects of these kinds that belong to the deployment. Deployments of the project in other namespaces keep their objects.
 pub(super) async fn labelled(client: &Client, target: &Target, kinds: &BTreeSet<Kind>) -> Result<Vec<Found>> {
     let mut resources = Resources::new(client);
     let mut found = Vec::new();
@@ -101,7 +101,8 @@ pub(super) async fn labelled(client: &Client, target: &Target, kinds: &BTreeSet<
         let listed = objects.list_metadata(&ListParams::default().labels(&target.selector())).await;
         let listed = listed.map_err(|error| format!("listing the objects of kind {kind}: {error}"))?;
         // An object with an owner has copies of the owner's labels, and is deleted with the owner.
-        let own = listed.into_iter().filter(|object| object.owner_references().is_empty());
+        let own =
+            listed.into_iter().filter(|object| object.owner_references().is_empty() && target.owns(object));
         found.extend(own.map(|object| Found {
             kind: kind.clone(),
             resource: resource.clone(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
@@ -13,7 +14,7 @@ use windlass_runtime::client::path_segment;
 
 use super::kinds::{Kind, Resources};
 use super::prune::{Found, deployed_kinds, labelled};
-use super::{PROJECT, Target};
+use super::{NAMESPACE, PROJECT, Target};
 use crate::error::{Advice, Result};
 use crate::output::Output;
 use crate::remaining::Remaining;
@@ -50,13 +51,15 @@ impl<'a> Removal<'a> {
         Ok(installed)
     }
 
-    /// Counts the objects of CRDs.
-    pub(crate) async fn count(&self, definitions: &[CustomResourceDefinition]) -> Result<usize> {
-        let mut count = 0;
-        for crd in definitions {
-            count += stored(self.client, crd).list_metadata(&ListParams::default()).await?.items.len();
-        }
-        Ok(count)
+    /// Returns the namespaces of the other deployments of the project, sorted.
+    pub(crate) async fn others(&self) -> Result<BTreeSet<String>> {
+        let deployments: Api<Deployment> = Api::all(self.client.clone());
+        let selected = ListParams::default().labels(&self.target.selector());
+        let others = deployments.list_metadata(&selected).await?.into_iter();
+        let others = others.filter(|deployment| !self.target.owns(deployment));
+        Ok(others
+            .filter_map(|deployment| deployment.labels().get(NAMESPACE).cloned().or(deployment.namespace()))
+            .collect())
     }
 
     /// Deletes the objects of CRDs, and waits until the finalizers are done. The operator still runs.
@@ -122,6 +125,10 @@ impl<'a> Removal<'a> {
                 resource.objects(self.client, namespace.as_deref()).get_opt(&path_segment(&name)?).await?;
             let Some(live) = live else { continue };
             let owner = live.labels().get(PROJECT).map(String::as_str);
+            // Another deployment may have applied a cluster-scoped object of the same name later.
+            if live.labels().get(NAMESPACE).is_some_and(|namespace| *namespace != self.target.namespace) {
+                continue;
+            }
             let is_ours = owner == Some(self.target.project.as_str());
             let may_be_foreign = owner.is_some() || self.target.is_named && self.target.is_namespace(object);
             if is_ours || !may_be_foreign {
@@ -164,6 +171,18 @@ fn reason(namespace: &Namespace) -> String {
     let waiting = conditions.into_iter().flatten().filter(|condition| condition.status == "True");
     let messages: Vec<String> = waiting.filter_map(|condition| condition.message.clone()).collect();
     if messages.is_empty() { "its objects are being deleted".to_owned() } else { messages.join("; ") }
+}
+
+/// Counts the objects of CRDs.
+pub(crate) async fn count_objects(
+    client: &Client,
+    definitions: &[CustomResourceDefinition],
+) -> Result<usize> {
+    let mut count = 0;
+    for crd in definitions {
+        count += stored(client, crd).list_metadata(&ListParams::default()).await?.items.len();
+    }
+    Ok(count)
 }
 
 /// Returns the objects of a CRD in the stored version.

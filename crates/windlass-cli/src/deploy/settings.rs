@@ -69,24 +69,23 @@ impl Key {
 }
 
 impl Setting {
-    /// Changes the operator's Deployment among the objects. Without a Deployment, the objects stay unchanged.
+    /// Changes the operator's Deployment among the objects. Without a Deployment or a container of the operator, the objects stay unchanged.
     pub(crate) fn apply(&self, target: &Target, objects: &mut [Value]) {
-        let Some(deployment) = objects.iter_mut().find(|object| target.is_manager(object)) else { return };
         let value = self.value.clone();
-        let spec = &mut deployment["spec"];
-        if self.key == Key::Replicas {
-            spec["replicas"] = json!(value.parse::<u16>().unwrap_or(1));
-            return;
+        if let Some(container) = target.container(objects) {
+            Self::apply_to_container(&self.key, &value, container);
         }
-        let pod = &mut spec["template"]["spec"];
+        let Some(deployment) = target.deployment(objects) else { return };
+        let spec = &mut deployment["spec"];
         match &self.key {
-            Key::NodeSelector(label) => pod["nodeSelector"][label] = json!(value),
-            Key::PriorityClass => pod["priorityClassName"] = json!(value),
-            key => Self::apply_to_container(key, value, &mut pod["containers"][0]),
+            Key::Replicas => spec["replicas"] = json!(value.parse::<u16>().unwrap_or(1)),
+            Key::NodeSelector(label) => spec["template"]["spec"]["nodeSelector"][label] = json!(value),
+            Key::PriorityClass => spec["template"]["spec"]["priorityClassName"] = json!(value),
+            _ => {}
         }
     }
 
-    fn apply_to_container(key: &Key, value: String, container: &mut Value) {
+    fn apply_to_container(key: &Key, value: &str, container: &mut Value) {
         match key {
             Key::Argument => push(&mut container["args"], json!(value)),
             Key::Variable(name) => {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 use windlass_codegen::manifests::documents;
 
@@ -19,8 +19,8 @@ use crate::project::{Cluster, ClusterArgs, Workspace};
 ///
 /// The operator is built first, because the manifests come from the code; files of config/ that you keep by
 /// hand replace generated files. Objects are applied by server-side apply and labelled with the project's
-/// name; objects of an earlier deployment that the project no longer has are deleted, except CRDs and
-/// namespaces. No file is written to config/.
+/// name; objects of an earlier deployment to the same namespace that the project no longer has are deleted, except CRDs
+/// and namespaces. No file is written to config/.
 #[derive(Args)]
 #[command(after_help = "\
 Keys of --set are the values of `windlass chart`: manager.replicas, manager.args (adds an argument), manager.env.NAME,
@@ -72,11 +72,14 @@ impl Deploy {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let workspace = Workspace::current()?;
         let cluster = self.cluster.connect(&workspace, out).await?;
-        let target = Target::new(&workspace.project.project_name, self.cluster.namespace.as_deref());
+        let name = &workspace.project.project_name;
         let project = self.load(&workspace, out).await?;
-        let mut objects = match &self.kustomize {
-            Some(folder) => built(folder).await?,
-            None => project.manifests.objects(),
+        let (target, mut objects) = match &self.kustomize {
+            Some(folder) => {
+                let objects = built(folder).await?;
+                (Target::of_built(name, &objects), objects)
+            }
+            None => (Target::new(name, self.cluster.namespace.as_deref()), project.manifests.objects()),
         };
         self.set(&cluster, &target, &mut objects, out).await?;
         target.label(&mut objects);
@@ -108,16 +111,25 @@ impl Deploy {
         objects: &mut [Value],
         out: &mut Output,
     ) -> Result<()> {
+        let Some(container) = target.container(objects) else {
+            if self.image.is_none() && self.set.is_empty() {
+                return Ok(());
+            }
+            return Err(Advice::new(
+                "the objects have no Deployment of the operator with a container `manager`, which --image and --set change",
+                "keep the names of config/manager in the overlay, or deploy without the two flags",
+            ));
+        };
         if let Some(image) = &self.image {
-            target.set_image(image, objects);
+            container["image"] = json!(image);
         }
-        let Some(image) = target.image(objects).map(ToOwned::to_owned) else { return Ok(()) };
+        let image = container["image"].as_str().unwrap_or_default().to_owned();
         if image == "controller:latest" {
             out.line("note: the image controller:latest is a placeholder; name the image of the operator with --image");
         }
         if let Some(digest) = pin(&image, cluster.is_embedded().await?).await {
             let pinned = format!("{image}@{digest}");
-            target.set_image(&pinned, objects);
+            container["image"] = json!(pinned);
             out.line(format_args!("image: {pinned}"));
         } else {
             out.line(format_args!("image: {image}"));

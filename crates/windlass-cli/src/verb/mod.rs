@@ -6,6 +6,7 @@ mod chart;
 mod check;
 mod cluster;
 mod completions;
+mod confirm;
 mod create;
 mod delete;
 mod demo;

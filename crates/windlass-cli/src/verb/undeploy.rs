@@ -1,12 +1,13 @@
 //! `windlass undeploy`
 
-use std::io::{self, IsTerminal};
+use std::collections::BTreeSet;
 
 use clap::Args;
 use kube::ResourceExt;
 
-use crate::deploy::{Removal, Target};
-use crate::error::{Advice, Result};
+use super::confirm::{confirm, of_objects};
+use crate::deploy::{Removal, Target, count_objects};
+use crate::error::Result;
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
 use crate::project::{ClusterArgs, Workspace};
@@ -45,7 +46,8 @@ impl Undeploy {
         let removal = Removal::new(&cluster.client, &target);
         let definitions = removal.definitions(&project.manifests.crds()).await?;
         if !self.keep_crds {
-            self.confirm(removal.count(&definitions).await?)?;
+            let count = count_objects(&cluster.client, &definitions).await?;
+            self.confirm(count, &removal.others().await?)?;
             webhooks::forget(&cluster.client, &workspace).await?;
             removal.delete_custom_resources(&definitions, out).await?;
         }
@@ -60,24 +62,22 @@ impl Undeploy {
         Ok(())
     }
 
-    /// Asks whether objects may be deleted.
-    fn confirm(&self, count: usize) -> Result<()> {
-        if self.yes || count == 0 {
+    /// Asks whether objects may be deleted, and CRDs that other deployments need.
+    fn confirm(&self, count: usize, others: &BTreeSet<String>) -> Result<()> {
+        let mut reasons = Vec::new();
+        if !others.is_empty() {
+            let namespaces = others.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            reasons.push(format!("the project is also deployed in namespace {namespaces} (see --namespace)"));
+        }
+        if count > 0 {
+            reasons.push(of_objects(count));
+        }
+        if self.yes || reasons.is_empty() {
             return Ok(());
         }
-        let message =
-            format!("the cluster has {count} objects of the project's kinds, which would be deleted");
-        let hint = "delete them with --yes, or keep them with --keep-crds";
-        if !io::stdin().is_terminal() {
-            return Err(Advice::new(message, hint));
-        }
-        Output::stderr().line(format_args!("{message}. Delete them? [y/N]"));
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer)?;
-        if matches!(answer.trim(), "y" | "Y" | "yes") {
-            Ok(())
-        } else {
-            Err(Advice::new("nothing was deleted", hint))
-        }
+        confirm(
+            &reasons.join(", and "),
+            "delete the CRDs and all objects with --yes, or keep both with --keep-crds",
+        )
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kubectl::{Kubectl, with_kubectl};
-use crate::operator::{Project, one_version};
+use crate::operator::{Project, one_version, two_versions};
 
 const DEPLOYMENT: &str = "deployment/demo-controller-manager";
 
@@ -14,7 +14,11 @@ struct Demo<'a> {
 
 impl<'a> Demo<'a> {
     fn new(kubectl: &'a Kubectl) -> Self {
-        let demo = Self { project: Project::new(&one_version(), "false"), kubectl };
+        Self::of(Project::new(&one_version(), "false"), kubectl)
+    }
+
+    fn of(project: Project, kubectl: &'a Kubectl) -> Self {
+        let demo = Self { project, kubectl };
         demo.project.ok(&["manifests"]);
         demo
     }
@@ -34,6 +38,32 @@ impl<'a> Demo<'a> {
 
     fn deployment(&self, path: &str) -> String {
         self.kubectl.ok(&["get", DEPLOYMENT, "-n", "demo-system", "-o", &format!("jsonpath={path}")])
+    }
+
+    /// Writes an overlay of config/default with a namespace, a prefix of names and a container before the operator's. Returns the folder.
+    fn overlay(&self, name: &str) -> String {
+        let folder = self.project.path("demo/overlays").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let proxy = r#"[{"op": "add", "path": "/spec/template/spec/containers/0", "value": {"name": "proxy", "image": "proxy:1"}}]"#;
+        let text = format!(
+            "resources: [../../config/default]\nnamespace: {name}\nnamePrefix: {name}-\n\
+             patches: [{{ target: {{ kind: Deployment }}, patch: '{proxy}' }}]\n"
+        );
+        std::fs::write(folder.join("kustomization.yaml"), text).unwrap();
+        format!("overlays/{name}")
+    }
+
+    /// Returns the names of the Deployments and of the ClusterRoles of the project.
+    fn deployed(&self) -> String {
+        self.kubectl.ok(&[
+            "get",
+            "deployments,clusterroles",
+            "-A",
+            "-o",
+            "name",
+            "-l",
+            "windlass.dev/project=demo",
+        ])
     }
 
     /// Returns the texts of all files below config/.
@@ -193,6 +223,118 @@ fn an_object_of_another_project_is_refused() {
         ]);
         let said = demo.refused(&["deploy", "--no-wait"]);
         assert!(said.contains("demo-bar-viewer-role belongs to the deployed project \"other\""), "{said}");
+    });
+}
+
+#[test]
+fn deployments_in_two_namespaces_leave_each_other_alone() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        demo.type_(&["deploy", "--no-wait", "--namespace", "team-a"]);
+        let said = demo.type_(&["deploy", "--no-wait", "--namespace", "team-b"]);
+        assert!(!said.contains("pruned"), "{said}");
+        let operators = |namespace: &str| {
+            kubectl.ok(&["get", "deployments,serviceaccounts", "-n", namespace, "-o", "name"])
+        };
+        assert!(operators("team-a").contains("demo-controller-manager"));
+        let said = demo.refused(&["undeploy", "--namespace", "team-a"]);
+        assert!(said.contains("the project is also deployed in namespace team-b"), "{said}");
+        demo.type_(&["undeploy", "--namespace", "team-a", "--keep-crds"]);
+        assert!(!kubectl.ok(&["get", "namespaces", "-o", "name"]).contains("team-a"));
+        assert!(operators("team-b").contains("deployment.apps/demo-controller-manager"));
+        assert!(demo.deployed().contains("clusterrole.rbac.authorization.k8s.io/demo-bar-viewer-role"));
+        demo.type_(&["undeploy", "--namespace", "team-b"]);
+        assert_eq!(demo.deployed(), "");
+    });
+}
+
+#[test]
+fn two_overlays_are_two_deployments() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        let (staging, production) = (demo.overlay("staging"), demo.overlay("production"));
+        for namespace in ["staging", "production"] {
+            kubectl.ok(&["create", "namespace", namespace]);
+        }
+        demo.type_(&["deploy", "--no-wait", "-k", &staging]);
+        let said = demo.type_(&["deploy", "--no-wait", "-k", &production]);
+        assert!(!said.contains("pruned"), "{said}");
+        for name in ["staging", "production"] {
+            assert!(demo.deployed().contains(&format!("deployment.apps/{name}-demo-controller-manager")));
+            assert!(demo.deployed().contains(&format!("{name}-demo-bar-viewer-role")));
+        }
+        demo.project.declare(&[]);
+        demo.project.ok(&["manifests"]);
+        let said = demo.type_(&["deploy", "--no-wait", "-k", &production]);
+        assert!(
+            said.contains("pruned: clusterrole.rbac.authorization.k8s.io/production-demo-bar-viewer-role"),
+            "{said}"
+        );
+        assert!(demo.deployed().contains("staging-demo-bar-viewer-role"));
+        demo.project.declare(&one_version());
+        demo.type_(&["undeploy", "--namespace", "production", "--keep-crds"]);
+        assert!(
+            !demo.deployed().contains("production")
+                && demo.deployed().contains("staging-demo-controller-manager")
+        );
+    });
+}
+
+#[test]
+fn objects_of_an_earlier_release_outside_of_the_namespace_stay() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        kubectl.ok(&["create", "namespace", "demo-system"]);
+        for (kind, namespace) in [("serviceaccount", "demo-system"), ("serviceaccount", "default")] {
+            kubectl.ok(&["create", kind, "old", "-n", namespace]);
+            kubectl.ok(&["label", kind, "old", "-n", namespace, "windlass.dev/project=demo"]);
+        }
+        kubectl.ok(&["create", "clusterrole", "old", "--verb=get", "--resource=pods"]);
+        kubectl.ok(&["label", "clusterrole", "old", "windlass.dev/project=demo"]);
+        let said = demo.type_(&["deploy", "--no-wait"]);
+        assert_eq!(said.matches("pruned: ").count(), 1, "{said}");
+        assert!(said.contains("pruned: serviceaccount/old in namespace demo-system"), "{said}");
+    });
+}
+
+#[test]
+fn flags_change_the_operators_container_of_an_overlay_or_fail() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::new(kubectl);
+        let overlay = demo.overlay("staging");
+        kubectl.ok(&["create", "namespace", "staging"]);
+        demo.type_(&[
+            "deploy",
+            "--no-wait",
+            "-k",
+            &overlay,
+            "--image",
+            "a:1",
+            "--set",
+            "manager.env.LEVEL=debug",
+        ]);
+        let containers = kubectl.ok(&[
+            "get",
+            "deployment/staging-demo-controller-manager",
+            "-n",
+            "staging",
+            "-o",
+            "jsonpath={range .spec.template.spec.containers[*]}{.name}={.image},{.env[*].name};{end}",
+        ]);
+        assert_eq!(containers, "proxy=proxy:1,;manager=a:1,LEVEL;");
+        let empty = demo.project.path("demo/overlays/empty");
+        std::fs::create_dir_all(&empty).unwrap();
+        std::fs::write(empty.join("kustomization.yaml"), "resources: [account.yaml]\n").unwrap();
+        std::fs::write(
+            empty.join("account.yaml"),
+            "apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: a, namespace: default }\n",
+        )
+        .unwrap();
+        for flags in [["--image", "a:1"], ["--set", "manager.replicas=2"]] {
+            let words = [&["deploy", "--no-wait", "-k", "overlays/empty"][..], &flags].concat();
+            let said = demo.refused(&words);
+            assert!(said.contains("no Deployment of the operator"), "{said}");
+        }
     });
 }
 

@@ -16,6 +16,14 @@ use crate::output::Output;
 /// The kubeconfig of `windlass cluster` and `windlass dev`, in the folder of the project.
 pub(crate) const LOCAL_KUBECONFIG: &str = ".windlass/kubeconfig";
 
+/// Returns the default path of the kubeconfig of a cluster: in the folder of the project, or outside of a project in the current folder. The
+/// path is relative in the current folder.
+pub(crate) fn local_kubeconfig() -> Result<PathBuf> {
+    let folder = std::env::current_dir()?;
+    let above = Workspace::root(&folder).filter(|root| *root != folder);
+    Ok(above.map_or_else(|| LOCAL_KUBECONFIG.into(), |root| root.join(LOCAL_KUBECONFIG)))
+}
+
 /// A part of the version of an embedded API server.
 const EMBEDDED: &str = "+windlass-";
 

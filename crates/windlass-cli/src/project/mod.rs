@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use windlass_scaffold::{Disk, Folder, Project, STATE};
 
 pub(crate) use self::cargo::{Cargo, program};
-pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced};
+pub(crate) use self::cluster::{
+    Cluster, ClusterArgs, LOCAL_KUBECONFIG, local_kubeconfig, running_server, warn_of_replaced,
+};
 pub(crate) use self::operator::{Child, Operator};
 use crate::error::{Advice, Result};
 
@@ -28,9 +30,14 @@ impl Workspace {
         Self::find(&std::env::current_dir()?)
     }
 
+    /// Returns the closest folder with `windlass.toml`, from `start` upwards.
+    pub(crate) fn root(start: &Path) -> Option<&Path> {
+        start.ancestors().find(|folder| folder.join(STATE).is_file())
+    }
+
     /// Returns the project of the closest folder with `windlass.toml`, from `start` upwards.
     pub(crate) fn find(start: &Path) -> Result<Self> {
-        let root = start.ancestors().find(|folder| folder.join(STATE).is_file()).ok_or_else(|| {
+        let root = Self::root(start).ok_or_else(|| {
             let message = format!(
                 "{} is not in a project: neither the folder nor a folder above has {STATE}",
                 start.display()

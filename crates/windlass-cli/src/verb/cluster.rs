@@ -11,11 +11,8 @@ use crate::error::Result;
 use crate::node::{NodeArgs, SimulatedNodeArgs};
 use crate::open_files;
 use crate::output::Output;
-use crate::project::warn_of_replaced;
+use crate::project::{local_kubeconfig, warn_of_replaced};
 use crate::signals::ShutdownSignal;
-
-/// The default path of the kubeconfig.
-pub(super) const KUBECONFIG: &str = ".windlass/kubeconfig";
 
 /// Run a control plane in the foreground, until Ctrl-C.
 ///
@@ -77,9 +74,9 @@ pub(crate) struct Cluster {
     version: KubernetesVersion,
 
     /// Write the kubeconfig to this file, with mode 0600, because the kubeconfig has the rights of an
-    /// administrator.
-    #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
-    kubeconfig: PathBuf,
+    /// administrator. Default: .windlass/kubeconfig in the folder of the project, or outside of a project in the current folder.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
 
     /// Run the API server without controllers: pods are not scheduled or run, service accounts are not
     /// created, and garbage is not collected.
@@ -115,6 +112,7 @@ impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
         open_files::raise_limit();
+        let kubeconfig = self.kubeconfig.map_or_else(local_kubeconfig, Ok)?;
         let simulated = self.nodes.nodes()?;
         let node = if self.bare { None } else { self.node.start(out).await? };
         let mut plane = ControlPlane::start_with(ControlPlaneOptions {
@@ -127,12 +125,12 @@ impl Cluster {
         plane.set_strict(self.strict);
         plane.set_nodes(simulated);
         plane.set_node_monitor_grace_period(self.nodes.grace_period());
-        warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
-        plane.write_kubeconfig(&self.kubeconfig)?;
+        warn_of_replaced(&kubeconfig, &kubeconfig, out);
+        plane.write_kubeconfig(&kubeconfig)?;
         out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));
-        out.line(format_args!("kubeconfig: {}", self.kubeconfig.display()));
+        out.line(format_args!("kubeconfig: {}", kubeconfig.display()));
         out.line("");
-        out.line(format_args!("  kubectl --kubeconfig {} get namespaces", shell_word(&self.kubeconfig)));
+        out.line(format_args!("  kubectl --kubeconfig {} get namespaces", shell_word(&kubeconfig)));
         out.line("");
         out.line("All state is in memory and is lost at the end. Logs go to stderr (more with -v). Ctrl-C stops it.");
         if !self.bare {

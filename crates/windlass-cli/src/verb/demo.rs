@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::cluster::KUBECONFIG;
 use crate::demo;
 use crate::error::Result;
 use crate::output::Output;
+use crate::project::local_kubeconfig;
 use crate::signals::ShutdownSignal;
 
 /// Run an example operator on an embedded control plane, and print the operator's changes.
@@ -30,7 +30,8 @@ pub(crate) struct Demo {
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Write the kubeconfig to this file, with mode 0600. Default: .windlass/kubeconfig; with --tour, none is written.
+    /// Write the kubeconfig to this file, with mode 0600. Default: .windlass/kubeconfig in the folder of the project, or outside of a project
+    /// in the current folder; with --tour, none is written.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
@@ -46,7 +47,7 @@ impl Demo {
             let limit = Duration::from_secs(self.step_timeout);
             return demo::tour(self.port, self.kubeconfig.as_deref(), limit, &shutdown, out).await;
         }
-        let kubeconfig = self.kubeconfig.unwrap_or_else(|| KUBECONFIG.into());
+        let kubeconfig = self.kubeconfig.map_or_else(local_kubeconfig, Ok)?;
         demo::watch(self.port, &kubeconfig, &shutdown, out).await
     }
 }

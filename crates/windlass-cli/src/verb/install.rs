@@ -5,7 +5,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 
-use crate::error::Result;
+use super::confirm::{confirm, of_objects};
+use crate::deploy::count_objects;
+use crate::error::{Advice, Result};
 use crate::manifests::{Choices, ProjectManifests, Request};
 use crate::output::Output;
 use crate::project::{ClusterArgs, Operator, Workspace};
@@ -41,8 +43,14 @@ impl Install {
 }
 
 /// Delete the CRDs of the project from a cluster, and thereby all objects of the kinds.
+///
+/// Asks before the command deletes objects. Without a terminal, objects are deleted only with --yes.
 #[derive(Args)]
 pub(crate) struct Uninstall {
+    /// Delete objects of the project's kinds without a question.
+    #[arg(long, short)]
+    yes: bool,
+
     /// Accepted for the sake of Makefiles: a CRD that is not there is no error.
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     ignore_not_found: Option<bool>,
@@ -56,15 +64,27 @@ impl Uninstall {
         let workspace = Workspace::current()?;
         let cluster = self.cluster.connect(&workspace, out).await?;
         let operator = Operator::new(workspace.build(out).await?);
-        webhooks::forget(&cluster.client, &workspace).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+        let mut installed = Vec::new();
         for crd in operator.crds().await? {
             let name = crd.name_any();
-            let Some(installed) = definitions.get_opt(&name).await? else {
-                out.line(format_args!("{name} is not installed"));
-                continue;
-            };
-            Remaining::of(&cluster.client, &installed).delete(out).await?;
+            match definitions.get_opt(&name).await? {
+                Some(crd) => installed.push(crd),
+                None => out.line(format_args!("{name} is not installed")),
+            }
+        }
+        if !self.yes {
+            let hint = "delete the CRDs and all objects with --yes";
+            let counted = count_objects(&cluster.client, &installed).await;
+            let count =
+                counted.map_err(|error| Advice::new(format!("counting the objects: {error}"), hint))?;
+            if count > 0 {
+                confirm(&of_objects(count), hint)?;
+            }
+        }
+        webhooks::forget(&cluster.client, &workspace).await?;
+        for crd in &installed {
+            Remaining::of(&cluster.client, crd).delete(out).await?;
         }
         Ok(())
     }

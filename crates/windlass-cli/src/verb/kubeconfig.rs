@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use kube::config::Kubeconfig;
 
-use super::cluster::KUBECONFIG;
 use crate::error::{Advice, Result};
 use crate::output::Output;
-use crate::project::{LOCAL_KUBECONFIG, Workspace, running_server};
+use crate::project::{local_kubeconfig, running_server};
 use crate::user_kubeconfig::{self, Account};
 
 /// Print a kubeconfig of another user, to run an operator with exactly the declared rights.
@@ -77,8 +76,7 @@ impl UserKubeconfig {
 /// Reads the kubeconfig of the administrator: the named file, or the first of the usual places, as `windlass install` does.
 fn administrator(named: Option<&Path>) -> Result<Kubeconfig> {
     let by_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
-    let local = Workspace::current()
-        .map_or_else(|_| KUBECONFIG.into(), |project| project.root.join(LOCAL_KUBECONFIG));
+    let local = local_kubeconfig()?;
     let local = local.as_path();
     let file = named.or_else(|| (!by_environment && running_server(local).is_some()).then_some(local));
     let (place, read) = match file {

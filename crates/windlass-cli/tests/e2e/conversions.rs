@@ -52,7 +52,7 @@ fn no_field_is_lost_when_the_operator_ends_and_begins_again() {
             let said = format!("{}\n{}", ended.said().join("\n"), ended.rest());
             assert!(!said.contains("does not decode"), "{said}");
         }
-        let said = project.ok(&["uninstall", "--kubeconfig", &kubectl.kubeconfig()]);
+        let said = project.ok(&["uninstall", "--yes", "--kubeconfig", &kubectl.kubeconfig()]);
         assert!(said.contains("deleted bars.foo.abc.com"), "{said}");
     });
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::kubectl::{Kubectl, with_kubectl};
 use crate::operator::{Project, one_version, two_versions, v2};
-use crate::process::windlass;
+use crate::process::{Windlass, windlass};
 
 const CRD: &str = "bars.foo.abc.com";
 
@@ -106,6 +106,35 @@ fn a_crd_of_an_earlier_release_is_taken_over() {
 }
 
 #[test]
+fn an_uninstall_deletes_objects_only_after_a_yes() {
+    with_kubectl(|kubectl| {
+        let both = Both { project: Project::new(&one_version(), "false"), kubectl };
+        both.install();
+        kubectl.apply("apiVersion: foo.abc.com/v2\nkind: Bar\nmetadata: { name: a }\nspec: { width: 1 }\n");
+        let kubeconfig = kubectl.kubeconfig();
+        let words = ["uninstall", "--kubeconfig", &kubeconfig];
+        let refused = both.project.command(&words).output().unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("1 objects of the project's kinds") && said.contains("--yes"), "{said}");
+        assert_eq!(kubectl.ok(&["get", "bars", "-o", "name"]).trim(), "bar.foo.abc.com/a");
+        kubectl.ok(&["delete", "bar", "a"]);
+        assert!(both.project.ok(&words).contains("deleted bars.foo.abc.com"));
+    });
+}
+
+#[test]
+fn a_cluster_of_a_subfolder_is_the_cluster_of_the_project() {
+    let project = Project::new(&one_version(), "false");
+    let mut command = project.command(&["cluster", "--bare"]);
+    command.current_dir(project.path("demo/src"));
+    let mut cluster = Windlass::of(command);
+    cluster.until("kubeconfig: ");
+    let said = project.ok(&["install"]);
+    assert!(said.contains("(.windlass/kubeconfig)"), "{said}");
+    assert!(!project.path("demo/src/.windlass").exists());
+}
+
+#[test]
 fn an_uninstall_says_which_objects_it_waits_for() {
     with_kubectl(|kubectl| {
         let both = Both { project: Project::new(&one_version(), "false"), kubectl };
@@ -113,7 +142,8 @@ fn an_uninstall_says_which_objects_it_waits_for() {
         kubectl.apply(
             "apiVersion: foo.abc.com/v2\nkind: Bar\nmetadata: { name: a, finalizers: [abc.com/volumes] }\nspec: { width: 1 }\n",
         );
-        let mut uninstall = both.project.start(&["uninstall", "--kubeconfig", &kubectl.kubeconfig()]);
+        let mut uninstall =
+            both.project.start(&["uninstall", "--yes", "--kubeconfig", &kubectl.kubeconfig()]);
         uninstall.until("bars.foo.abc.com waits for objects: default/a (finalizers abc.com/volumes)");
         uninstall.until("run it with `windlass run`");
         kubectl.ok(&["patch", "bars", "a", "--type", "merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);

@@ -13,6 +13,9 @@ const HIDDEN: &str = ".windlass/";
 /// How the names of folders with drafts begin, below [`HIDDEN`].
 const STAGE: &str = "stage-";
 
+/// How the names of drafts on another file system begin, beside the file.
+const NEAR: &str = ".windlass-";
+
 /// The change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -107,8 +110,11 @@ impl Writes {
         Ok(())
     }
 
-    /// Writes a generated file.
-    pub(crate) fn overwrite_generated(&mut self, disk: &dyn Disk, path: String, text: String) -> Result<()> {
+    /// Writes a generated file, and keeps all other files of the folder.
+    ///
+    /// # Errors
+    /// The user has a file of this path, or the present file cannot be read.
+    pub fn overwrite_generated(&mut self, disk: &dyn Disk, path: String, text: String) -> Result<()> {
         if disk.read(&path)?.is_some_and(|before| before != text && !is_generated(&before)) {
             return Error::refused(format!(
                 "{path} is not generated: its first line does not say `{GENERATED}`. Move it away, because a generated file has this path"
@@ -208,7 +214,7 @@ impl Writes {
             let parent = target.parent().unwrap_or(folder.root());
             fs::create_dir_all(parent)
                 .and_then(|()| keep_mode(&target, draft))
-                .and_then(|()| fs::rename(draft, &target))
+                .and_then(|()| rename(draft, &target))
                 .map_err(|error| at(&target, error))
         };
         others.iter().try_for_each(place)?;
@@ -220,6 +226,32 @@ impl Writes {
     }
 }
 
+    /// Fails if a file is neither as the plan has read the file nor as the plan writes the file.
+    fn check_unchanged(&self, folder: &Folder) -> Result<()> {
+        for (path, change) in &self.changes {
+            let present = folder.read(path)?;
+            if present != change.before && present != change.after {
+                return Error::refused(format!(
+                    "another command has changed {path} meanwhile: run this command again"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Renames a file. A copy replaces the target if the target is on another file system.
+fn rename(draft: &Path, target: &Path) -> io::Result<()> {
+    match fs::rename(draft, target) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let parent = target.parent().unwrap_or(Path::new("."));
+            let mut copy = tempfile::Builder::new().prefix(NEAR).tempfile_in(parent)?;
+            io::copy(&mut fs::File::open(draft)?, &mut copy)?;
+            copy.as_file().set_permissions(fs::metadata(draft)?.permissions())?;
+            copy.persist(target).map(drop).map_err(|error| error.error)
+        }
+        renamed => renamed,
+    }
 /// Locks the folder of the machinery, and removes the drafts that killed commands left there. Returns the lock.
 ///
 /// Without a lock, because the file system has no locks, the drafts stay: the drafts may belong to a running

@@ -73,9 +73,11 @@ impl ProjectManifests {
                 Target::Project => writes.extend(self.project_writes(*part, &workspace.folder)?),
                 Target::Folder(folder) => {
                     let folder = folder.to_string_lossy();
-                    let files = self.artifacts(*part).into_iter();
-                    let files = files.map(|(name, text)| (format!("{folder}/{name}"), text)).collect();
-                    writes.generated(&workspace.folder, &folder, files)?;
+                    let files = self.artifacts(*part);
+                    // Other parts and other projects may write to the folder, so no file is removed.
+                    for (name, text) in files {
+                        writes.overwrite_generated(&workspace.folder, format!("{folder}/{name}"), text)?;
+                    }
                 }
                 Target::Stdout | Target::Nowhere => {}
             }
@@ -305,6 +307,17 @@ mod tests {
             install.contains("kind: ServiceMonitor") && !install.contains("kind: Service\n"),
             "{install}"
         );
+    }
+
+    #[test]
+    fn no_file_of_a_folder_that_the_user_names_is_removed() {
+        let example = Example::new();
+        example.edit("out/foreign.yaml", |_| format!("# {GENERATED}\n"));
+        example.edit("config/crd/kustomization.yaml", |_| format!("# {GENERATED}\n"));
+        let written = ["created out/role.yaml"];
+        assert_eq!(example.write(&["crd", "rbac", "webhook", "output:dir=out"]), written);
+        assert_eq!(example.write(&["crd", "rbac", "webhook", "output:dir=out"]), Vec::<String>::new());
+        assert_eq!(example.write(&["crd", "output:crd:dir=config/crd"]), Vec::<String>::new());
     }
 
     #[test]

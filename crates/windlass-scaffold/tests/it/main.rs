@@ -9,6 +9,8 @@ mod shell;
 mod update;
 #[cfg(unix)]
 mod workflows;
+#[cfg(unix)]
+mod writing;
 
 use windlass_scaffold::{CreateApi, CreateWebhook, Gvk, Init, License, Plan, Project, Result};
 

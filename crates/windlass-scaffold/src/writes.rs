@@ -182,7 +182,8 @@ impl Writes {
     /// Writes and removes the files, and removes the drafts of commands that were killed. Waits while another command writes to the folder.
     ///
     /// # Errors
-    /// A file cannot be written. Files that were renamed before the error stay.
+    /// Another command has changed one of the files since the plan: no file has been written. Or a file cannot be written: files that were
+    /// renamed before the error stay.
     pub fn apply(&self, folder: &Folder) -> Result<()> {
         let at = |path: &Path, source| Error::Io { path: path.to_owned(), source };
         let machinery = folder.path(HIDDEN);
@@ -194,6 +195,7 @@ impl Writes {
         if self.is_empty() {
             return Ok(());
         }
+        self.check_unchanged(folder)?;
         let stage = tempfile::Builder::new()
             .prefix(STAGE)
             .tempdir_in(&machinery)
@@ -224,8 +226,6 @@ impl Writes {
         }
         state.iter().try_for_each(place)
     }
-}
-
     /// Fails if a file is neither as the plan has read the file nor as the plan writes the file.
     fn check_unchanged(&self, folder: &Folder) -> Result<()> {
         for (path, change) in &self.changes {
@@ -252,6 +252,8 @@ fn rename(draft: &Path, target: &Path) -> io::Result<()> {
         }
         renamed => renamed,
     }
+}
+
 /// Locks the folder of the machinery, and removes the drafts that killed commands left there. Returns the lock.
 ///
 /// Without a lock, because the file system has no locks, the drafts stay: the drafts may belong to a running

@@ -7,6 +7,21 @@ use std::path::Path;
 use windlass_scaffold::{Disk, Folder, Writes};
 
 #[test]
+fn a_file_that_another_command_has_changed_meanwhile_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder::new(place.path());
+    fs::write(folder.path("windlass.toml"), "a = 1\n").unwrap();
+    let mut second = Writes::new();
+    second.write(&folder, "windlass.toml", "a = 2\n").unwrap();
+    second.write(&folder, "new.rs", "").unwrap();
+    fs::write(folder.path("windlass.toml"), "a = 1\nb = 1\n").unwrap();
+    let error = second.apply(&folder).unwrap_err().to_string();
+    assert_eq!(error, "another command has changed windlass.toml meanwhile: run this command again");
+    assert_eq!(folder.read("windlass.toml").unwrap().unwrap(), "a = 1\nb = 1\n");
+    assert_eq!(folder.read("new.rs").unwrap(), None);
+}
+
+#[test]
 fn a_folder_on_another_file_system_gets_whole_files() {
     let place = tempfile::tempdir().unwrap();
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {

@@ -137,9 +137,14 @@ impl<'w> Session<'w> {
         if declared.is_some() && self.webhooks.is_none() {
             self.webhooks = LocalWebhooks::prepare(self.workspace, &self.cluster, webhooks, flags, out)?;
         }
-        // A build without webhooks answers no calls: writes would fail.
-        if let Some(webhooks) = self.webhooks.as_mut().filter(|_| declared.is_none()) {
+        // A build without webhooks answers no calls: writes would fail. The next build with webhooks gets another port and certificate.
+        if declared.is_none()
+            && let Some(mut webhooks) = self.webhooks.take()
+        {
             webhooks.remove(out).await?;
+        }
+        if let Some(webhooks) = &mut self.webhooks {
+            webhooks.restore_certificate(self.workspace)?;
         }
         if let Some(mut old) = self.running.take() {
             old.child.stop().await?;

@@ -68,10 +68,10 @@ pub(crate) struct LocalWebhooks {
     client: Client,
     name: String,
     endpoint: Endpoint,
+    address: Address,
     port: u16,
+    /// The folder of the certificate.
     folder: PathBuf,
-    /// True if the API server reaches this machine.
-    is_reachable: bool,
     registered: Configurations,
     /// The replaced conversion webhooks of services, by CRD.
     before: BTreeMap<String, Value>,
@@ -110,13 +110,28 @@ impl LocalWebhooks {
             client: cluster.client.clone(),
             name: name(workspace),
             endpoint: Endpoint { base: address.url(port), authority: certificate.authority },
+            address,
             port,
             folder,
-            is_reachable: !matches!(address, Address::Unreachable),
             registered: Configurations::default(),
             before: BTreeMap::new(),
             is_told: false,
         }))
+    }
+
+    /// Issues another certificate if the files are gone: another command may have removed the files while no operator served.
+    pub(crate) fn restore_certificate(&mut self, workspace: &Workspace) -> Result<()> {
+        if !self.folder.is_dir() {
+            let certificate = Certificate::issue(self.address.host(), self.port)?;
+            self.folder = certificate.write(&workspace.root.join(FOLDER), self.port)?;
+            self.endpoint.authority = certificate.authority;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the API server reaches this machine.
+    fn is_reachable(&self) -> bool {
+        self.address != Address::Unreachable
     }
 
     /// Returns the flags of the operator for the port and the certificate.
@@ -130,7 +145,7 @@ impl LocalWebhooks {
     /// storage version would lose fields in the operator's lists. Requests for other versions fail until the
     /// operator serves.
     pub(crate) async fn convert(&mut self, webhooks: &WebhooksDeclaration, out: &mut Output) -> Result<()> {
-        if !self.is_reachable {
+        if !self.is_reachable() {
             return Ok(());
         }
         let wanted = Configurations::of(&self.name, webhooks, &self.endpoint).conversions;
@@ -152,7 +167,7 @@ impl LocalWebhooks {
     /// Waits until the operator serves the webhooks, and tells the API server where the webhooks are. The conversions are registered
     /// before: see [`convert`](Self::convert).
     pub(crate) async fn register(&mut self, webhooks: &WebhooksDeclaration, out: &mut Output) -> Result<()> {
-        if !self.is_reachable {
+        if !self.is_reachable() {
             return Ok(());
         }
         self.served().await?;
@@ -161,11 +176,15 @@ impl LocalWebhooks {
             return Ok(());
         }
         self.delete(&self.registered.without(&wanted)).await?;
+        self.is_told = false;
+        // A configuration counts as registered before the call: the server may have a configuration whose call failed or was cancelled.
         if let Some(configuration) = &wanted.mutating {
+            self.registered.mutating = Some(configuration.clone());
             let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
             api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
         }
         if let Some(configuration) = &wanted.validating {
+            self.registered.validating = Some(configuration.clone());
             let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
             api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
         }

@@ -1,7 +1,7 @@
 //! `windlass run` with an operator that converts: no read is wrong before, while and after the operator runs.
 
 use crate::kubectl::{Kubectl, with_kubectl};
-use crate::operator::{Project, SETTLED, two_versions};
+use crate::operator::{Project, SETTLED, one_version, two_versions};
 use crate::process::Windlass;
 
 const BAR: &str = "apiVersion: foo.abc.com/v1\nkind: Bar\nmetadata: { name: b }\nspec: { size: 7 }\n";
@@ -89,5 +89,42 @@ fn a_conversion_that_was_deployed_meanwhile_stays() {
         run.until("has been set by another command, and stays");
         run.end();
         assert_eq!(conversion(), deployed);
+    });
+}
+
+#[test]
+fn a_webhook_that_the_server_refuses_leaves_no_other_webhook_behind() {
+    with_kubectl(|kubectl| {
+        let project = Project::with_operator(&two_versions());
+        let webhook = |name: &str, side_effects: &str| {
+            serde_json::json!([{
+                "name": name, "sideEffects": side_effects, "admissionReviewVersions": ["v1"],
+                "clientConfig": { "service": { "namespace": "system", "name": "webhook-service", "path": "/a" } },
+            }])
+        };
+        project.edit_inventory(|inventory| {
+            inventory["webhooks"]["mutating"] = webhook("mbar.kb.io", "None");
+            inventory["webhooks"]["validating"] = webhook("vbar.kb.io", "Some");
+        });
+        project.ok(&["install", "--kubeconfig", &kubectl.kubeconfig()]);
+        let mut run = project.start(&["run", "--kubeconfig", &kubectl.kubeconfig()]);
+        run.until("sideEffects");
+        assert!(!run.end().success());
+        assert_eq!(kubectl.ok(&["get", "mutatingwebhookconfigurations", "-o", "name"]), "");
+    });
+}
+
+#[test]
+fn webhooks_that_a_build_of_a_session_lacks_come_back() {
+    with_kubectl(|kubectl| {
+        let project = Project::with_operator(&two_versions());
+        let mut dev = project.start(&["dev", "--kubeconfig", &kubectl.kubeconfig()]);
+        dev.until("webhooks: the API server calls");
+        project.build(&one_version());
+        dev.until("after the save");
+        project.build(&two_versions());
+        dev.until("webhooks: the API server calls");
+        dev.signal("INT");
+        dev.end();
     });
 }

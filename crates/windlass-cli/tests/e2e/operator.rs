@@ -110,6 +110,23 @@ impl Project {
         fs::write(self.path("operator.manifests"), inventory.to_string()).unwrap();
     }
 
+    /// Changes the declarations of the operator.
+    pub(crate) fn edit_inventory(&self, edit: impl FnOnce(&mut serde_json::Value)) {
+        let path = self.path("operator.manifests");
+        let mut inventory = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        edit(&mut inventory);
+        fs::write(path, inventory.to_string()).unwrap();
+    }
+
+    /// Lets a save of a source make another operator, which declares other CRDs.
+    pub(crate) fn build(&self, crds: &[CustomResourceDefinition]) {
+        self.declare(crds);
+        let operator = self.path("operator");
+        fs::write(&operator, fs::read_to_string(&operator).unwrap()).unwrap();
+        let text = fs::read_to_string(self.path("demo/src/setup.rs")).unwrap();
+        fs::write(self.path("demo/src/setup.rs"), text + "\n").unwrap();
+    }
+
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }

@@ -9,6 +9,7 @@ use super::kinds::{Kind, Resources, shown};
 use super::{FIELD_MANAGER, NAMESPACE, PROJECT, Target};
 use crate::error::{Advice, Result};
 use crate::output::Output;
+use crate::webhooks;
 
 /// The effect of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,7 @@ impl<'a> Applier<'a> {
             let kind = Kind::of(object);
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             if kind.kind == "CustomResourceDefinition" && self.mode == Mode::Apply {
+                webhooks::replace_unanswered(&self.client, object, out).await?;
                 windlass_dev::install_definitions(&self.client, std::slice::from_ref(object)).await?;
                 out.line(format_args!("installed {}", shown(&kind, &name)));
                 continue;
@@ -106,12 +108,12 @@ impl<'a> Applier<'a> {
                     "undeploy that project, or give this project another name in windlass.toml",
                 ));
             }
-            if self.target.is_namespace(object) && self.target.is_named && owner.is_null() {
-                return Ok(None);
             let deployment = before["metadata"]["labels"][NAMESPACE].as_str();
             if let Some(other) = deployment.filter(|namespace| *namespace != self.target.namespace) {
                 out.line(format_args!("note: {shown} was an object of the deployment in namespace {other}"));
             }
+            if self.target.is_namespace(object) && self.target.is_named && owner.is_null() {
+                return Ok(None);
             }
         }
         let is_crd = kind.kind == "CustomResourceDefinition";

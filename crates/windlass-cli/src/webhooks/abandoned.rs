@@ -9,8 +9,10 @@ use http::Uri;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::Api;
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -58,6 +60,30 @@ async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
     }
     delete(&api, &found).await?;
     Ok(true)
+}
+
+/// Gives a CRD the conversion of `crd`, in place of a conversion by a URL at which no server listens. An install would keep the URL, because
+/// `windlass run` may serve there.
+pub(crate) async fn replace_unanswered(client: &Client, crd: &Value, out: &mut Output) -> Result<()> {
+    let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let (Some(live), Some(own)) = (definitions.get_opt(name).await?, crd.pointer("/spec/conversion")) else {
+        return Ok(());
+    };
+    let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook?.client_config?.url);
+    if let Some(url) = webhook
+        && own["strategy"] == "Webhook"
+        && !is_answered(&url).await
+    {
+        out.line(match windlass_dev::set_conversion(client, name, Some(own), None).await {
+            Ok(_) => format!("replaced the conversion of {name}: no server listens at {url}"),
+            // Another field manager owns the URL.
+            Err(error) => {
+                format!("note: the conversion of {name} stays, although no server listens at {url}: {error}")
+            }
+        });
+    }
+    Ok(())
 }
 
 /// Returns whether the host of a URL is an address of this machine.

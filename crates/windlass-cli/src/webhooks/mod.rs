@@ -36,7 +36,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Cluster, Workspace};
 
-pub(crate) use self::abandoned::forget_abandoned;
+pub(crate) use self::abandoned::{forget_abandoned, replace_unanswered};
 
 /// The field manager of the configurations.
 const FIELD_MANAGER: &str = "windlass-webhooks";

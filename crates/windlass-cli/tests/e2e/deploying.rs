@@ -339,6 +339,30 @@ fn flags_change_the_operators_container_of_an_overlay_or_fail() {
 }
 
 #[test]
+fn a_deployment_replaces_the_conversion_of_a_developer_who_has_left() {
+    with_kubectl(|kubectl| {
+        let demo = Demo::of(Project::new(&two_versions(), "false"), kubectl);
+        demo.type_(&["install"]);
+        let conversion = "jsonpath={.spec.conversion.webhook.clientConfig}";
+        let client = || kubectl.ok(&["get", "crd", "bars.foo.abc.com", "-o", conversion]);
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("https://{}/convert", listener.local_addr().unwrap());
+        let crd = kubectl.ok(&["get", "crd", "bars.foo.abc.com", "-o", "json"]);
+        let mut crd: Value = serde_json::from_str(&crd).unwrap();
+        for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"] {
+            crd["metadata"].as_object_mut().unwrap().remove(field);
+        }
+        crd["spec"]["conversion"]["webhook"]["clientConfig"] = serde_json::json!({ "url": url });
+        kubectl.ok_with(&["apply", "--server-side", "-f", "-"], &crd.to_string());
+        demo.type_(&["deploy", "--no-wait"]);
+        assert!(client().contains(&url), "the developer still converts");
+        drop(listener);
+        let said = demo.type_(&["deploy", "--no-wait"]);
+        assert!(client().contains("demo-webhook-service"), "{}: {said}", client());
+    });
+}
+
+#[test]
 fn a_failed_rollout_shows_the_events_of_the_pods() {
     with_kubectl(|kubectl| {
         let demo = Demo::new(kubectl);

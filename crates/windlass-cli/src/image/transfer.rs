@@ -23,7 +23,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn registry(&self) -> Result<Registry> {
+    /// Returns a client. Reads the password from standard input if there is a name.
+    pub(crate) fn registry(&self) -> Result<Registry> {
         let mut options = RegistryOptions::default();
         options.ca_files.clone_from(&self.ca_files);
         options.plain_http = self.plain_http;
@@ -63,11 +64,11 @@ pub(crate) async fn push(
     store: &Store,
     image: &Reference,
     target: &Reference,
-    connection: &Connection,
+    registry: &Registry,
     notes: &mut Output,
 ) -> Result<String> {
     let bar = Bar::new("pushing");
-    let pushed = connection.registry()?.push(store, image, target, &bar).await;
+    let pushed = registry.push(store, image, target, &bar).await;
     bar.clear();
     let pushed = pushed?;
     notes.line(format_args!(

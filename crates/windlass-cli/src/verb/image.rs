@@ -56,9 +56,10 @@ impl Image {
                     None => crate::image::build(&store, build.request(), notes).await?,
                 };
                 if push {
-                    let options = connection.into();
+                    // A single client: standard input has the password once.
+                    let registry = Connection::from(connection).registry()?;
                     for tag in &tags {
-                        crate::image::push(&store, tag, tag, &options, notes).await?;
+                        crate::image::push(&store, tag, tag, &registry, notes).await?;
                     }
                 }
                 built.iter().for_each(|name| out.line(name));
@@ -66,9 +67,8 @@ impl Image {
             }
             ImageVerb::Push(push) => {
                 let target = push.target.as_ref().unwrap_or(&push.image);
-                out.line(
-                    crate::image::push(&store, &push.image, target, &push.connection.into(), notes).await?,
-                );
+                let registry = Connection::from(push.connection).registry()?;
+                out.line(crate::image::push(&store, &push.image, target, &registry, notes).await?);
                 Ok(())
             }
             ImageVerb::Pull(pull) => {
@@ -148,7 +148,7 @@ struct Build {
     output: Option<PathBuf>,
 
     /// Push the image after the build.
-    #[arg(long)]
+    #[arg(long, requires = "tags")]
     push: bool,
 
     #[command(flatten)]

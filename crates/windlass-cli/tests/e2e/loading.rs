@@ -140,3 +140,12 @@ fn an_engine_that_is_not_installed_is_named() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("cannot run k3d") && said.contains("put k3d on the PATH"), "{said}");
 }
+
+#[test]
+fn a_push_after_a_build_needs_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut build = crate::process::windlass(&["image", "build", "--push"]);
+    let output = build.current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("--tag"), "{said}");
+}

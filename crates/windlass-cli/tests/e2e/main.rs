@@ -34,6 +34,7 @@ mod orphans;
 mod outputs;
 mod policies;
 mod project;
+mod pushing;
 mod rollouts;
 mod signing;
 mod users;

@@ -121,6 +121,8 @@ fn state(deployment: &Deployment, pods: &[Pod]) -> State {
     if updated >= wanted && count(status.replicas) <= updated && available >= updated {
         return State::Ready;
     }
+    // Before the first pod of the new version, the pods are those of the last version.
+    let pods = if updated == 0 { &[] } else { pods };
     if let Some(reason) = pods.iter().find_map(fatal) {
         return State::Failed(reason);
     }
@@ -216,6 +218,12 @@ mod tests {
             waiting("0 of 2 pods are ready (CrashLoopBackOff)")
         );
         assert!(matches!(state(&begun, &[pod("CrashLoopBackOff", 3)]), State::Failed(_)));
+        let unborn = deployment(&json!({ "observedGeneration": 2, "replicas": 2 }));
+        assert_eq!(
+            state(&unborn, &[pod("ImagePullBackOff", 0)]),
+            waiting("0 of 2 pods are ready"),
+            "a pod of the last version"
+        );
         let condition =
             json!({ "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded" });
         let late = deployment(&json!({ "observedGeneration": 2, "conditions": [condition] }));

@@ -50,7 +50,7 @@ pub(crate) async fn build(store: &Store, request: BuildRequest, notes: &mut Outp
         let metadata = Metadata::load(&folder, &toolchain.target).await?;
         let (package, bin) = metadata.program(wanted.as_deref())?;
         let root = &metadata.workspace_root;
-        let program = toolchain.compile(root, &bin, &request.profile).await?;
+        let program = toolchain.compile(root, &bin, &request.profile, notes).await?;
         let document = sbom::document(&metadata, package, &time.text)?;
         let revision = revision(root);
         let recipe = recipe(

@@ -90,7 +90,13 @@ impl Toolchain {
     }
 
     /// Compiles a program. Returns the path of the program.
-    pub(super) async fn compile(&self, root: &Path, name: &str, profile: &str) -> Result<PathBuf> {
+    pub(super) async fn compile(
+        &self,
+        root: &Path,
+        name: &str,
+        profile: &str,
+        notes: &mut Output,
+    ) -> Result<PathBuf> {
         let mut cargo = Cargo::new(root, self.subcommand).args([
             "--bin",
             name,
@@ -104,7 +110,13 @@ impl Toolchain {
         if root.join("Cargo.lock").is_file() {
             cargo = cargo.args(["--locked"]);
         }
-        cargo = cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(root));
+        match flags(root) {
+            Some(flags) => cargo = cargo.env("CARGO_ENCODED_RUSTFLAGS", flags),
+            None => notes.line(
+                "note: the program names folders of this machine, because the configuration of cargo has rustflags; the variable RUSTFLAGS \
+                 has no such effect",
+            ),
+        }
         for (name, value) in self.variables() {
             cargo = cargo.env(&name, value);
         }
@@ -161,8 +173,8 @@ fn candidates(platform: &Platform) -> Vec<Toolchain> {
 }
 
 /// Returns the flags of rustc: the flags of the environment, and flags that remove this machine's folders
-/// from the program.
-fn flags(root: &Path) -> String {
+/// from the program. Returns `None` if a configuration of cargo has flags, which flags of the environment would replace.
+fn flags(root: &Path) -> Option<String> {
     let encoded = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok();
     let plain = || {
         std::env::var("RUSTFLAGS")
@@ -172,10 +184,25 @@ fn flags(root: &Path) -> String {
     let given = encoded.or_else(plain).filter(|flags| !flags.is_empty());
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".cargo")));
+    if given.is_none() && has_configured_flags(root, cargo.as_deref()) {
+        return None;
+    }
     let folders = [Some((root.to_owned(), "/src")), cargo.map(|folder| (folder, "/cargo"))];
     let remaps = folders.into_iter().flatten();
     let remaps = remaps.map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()));
-    given.into_iter().chain(remaps).collect::<Vec<_>>().join(SEPARATOR)
+    Some(given.into_iter().chain(remaps).collect::<Vec<_>>().join(SEPARATOR))
+}
+
+/// Returns whether a configuration of cargo has flags of rustc: a file, or a variable of the environment.
+fn has_configured_flags(root: &Path, cargo_home: Option<&Path>) -> bool {
+    let folders = root.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home.map(Path::to_owned));
+    let mut files = folders.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name)));
+    let mut variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    files.any(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("rustflags")))
+        || variables.any(|name| {
+            name == "CARGO_BUILD_RUSTFLAGS"
+                || (name.starts_with("CARGO_TARGET_") && name.ends_with("_RUSTFLAGS"))
+        })
 }
 
 /// Returns the targets with an installed standard library.
@@ -262,6 +289,21 @@ mod tests {
                 "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc",
             ]
         );
+    }
+
+    #[test]
+    fn flags_of_a_configuration_of_cargo_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, home) = (folder.path().join("a/b"), folder.path().join("home"));
+        for folder in [&root.join(".cargo"), &home] {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        assert!(!has_configured_flags(&root, Some(&home)));
+        std::fs::write(root.join(".cargo/config.toml"), "[build]\njobs = 1\n").expect("written");
+        assert!(!has_configured_flags(&root, Some(&home)));
+        std::fs::write(home.join("config.toml"), "[target.'cfg(unix)']\nrustflags = ['-Cx']\n")
+            .expect("written");
+        assert!(has_configured_flags(&root, Some(&home)) && !has_configured_flags(&root, None));
     }
 
     #[test]

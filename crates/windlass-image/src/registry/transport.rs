@@ -1,15 +1,20 @@
 //! Requests and replies: TLS, time limits, redirects, and repeated requests.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::stream;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE,
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE,
 };
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -43,19 +48,57 @@ const LARGEST_ERROR: u64 = 64 << 10;
 /// The body of an error whose body cannot be read.
 const NO_BODY: Vec<u8> = Vec::new();
 
+/// The size of the parts in which a file is read, in bytes.
+const PART: usize = 64 << 10;
+
+/// The body of a request, which can be sent several times.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Bytes(Bytes),
+    /// A file with the size in bytes.
+    File(PathBuf, u64),
+}
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+impl Content {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(_, size) => *size,
+        }
+    }
+
+    fn body(&self) -> Body {
+        match self {
+            Self::Bytes(bytes) => Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync(),
+            Self::File(path, _) => {
+                let frames = stream::try_unfold((path.clone(), None), |(path, file)| async move {
+                    let mut file = file.map_or_else(|| File::open(&path), Ok)?;
+                    let mut part = vec![0; PART];
+                    let size = file.read(&mut part)?;
+                    part.truncate(size);
+                    Ok((size > 0).then(|| (Frame::data(Bytes::from(part)), (path, Some(file)))))
+                });
+                StreamBody::new(frames).boxed_unsync()
+            }
+        }
+    }
+}
+
 /// A request, which can be sent several times.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(super) body: Bytes,
+    pub(super) content: Content,
     pub(super) authorization: Option<HeaderValue>,
 }
 
 impl Call {
     pub(super) fn new(method: Method, uri: Uri) -> Self {
-        Self { method, uri, headers: Vec::new(), body: Bytes::new(), authorization: None }
+        Self { method, uri, headers: Vec::new(), content: Content::Bytes(Bytes::new()), authorization: None }
     }
 
     pub(super) fn accept(mut self, media_types: &'static str) -> Self {
@@ -63,9 +106,13 @@ impl Call {
         self
     }
 
-    pub(super) fn body(mut self, media_type: &str, body: Bytes) -> Self {
+    pub(super) fn body(self, media_type: &str, body: Bytes) -> Self {
+        self.content(media_type, Content::Bytes(body))
+    }
+
+    pub(super) fn content(mut self, media_type: &str, content: Content) -> Self {
         self.headers.extend(HeaderValue::from_str(media_type).ok().map(|value| (CONTENT_TYPE, value)));
-        self.body = body;
+        self.content = content;
         self
     }
 
@@ -74,13 +121,16 @@ impl Call {
         self
     }
 
-    fn request(&self) -> Result<Request<Full<Bytes>>> {
-        let mut request = Request::new(Full::new(self.body.clone()));
+    fn request(&self) -> Result<Request<Body>> {
+        let mut request = Request::new(self.content.body());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION"))));
         headers.extend(self.headers.iter().cloned());
+        if let Content::File(_, size) = self.content {
+            headers.insert(CONTENT_LENGTH, size.into());
+        }
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
         if self.uri.host().is_none() {
             return Err(Error::Invalid(format!("{} is no address of a registry", self.uri)));
@@ -141,7 +191,7 @@ type Https = HttpsConnector<HttpConnector>;
 /// A client of HTTP.
 #[derive(Debug)]
 pub(super) struct Transport {
-    client: Client<Https, Full<Bytes>>,
+    client: Client<Https, Body>,
     back_off: Duration,
     timeout: Duration,
 }
@@ -199,7 +249,7 @@ impl Transport {
     /// Sends a request once.
     pub(super) async fn once(&self, call: &Call) -> Result<Reply, Failure> {
         let request = call.request().map_err(|error| Failure::new(&call.what(), error.to_string()))?;
-        let limit = self.timeout + Duration::from_secs(call.body.len() as u64 / SLOWEST_UPLOAD);
+        let limit = self.timeout + Duration::from_secs(call.content.size() / SLOWEST_UPLOAD);
         match timeout(limit, self.client.request(request)).await {
             Err(_) => Err(Failure::new(&call.what(), format!("no answer in {} s", limit.as_secs()))),
             Ok(Err(error)) => {

@@ -3,15 +3,18 @@
 use std::io::Read as _;
 
 use bytes::Bytes;
-use http::header::{CONTENT_RANGE, CONTENT_TYPE};
-use http::{HeaderValue, Method, StatusCode, Uri};
+use http::header::CONTENT_RANGE;
+use http::{Method, StatusCode, Uri};
 
-use super::transport::Call;
+use super::transport::{Call, Content};
 use super::{Access, Progress, Pushed, Registry, Step};
 use crate::{Descriptor, Error, Reference, Result, Store};
 
 /// The size of the parts of an upload, in bytes. Smaller blobs are sent by one request.
 const PART: u64 = 16 << 20;
+
+/// The media type of blobs and parts.
+const BINARY: &str = "application/octet-stream";
 
 /// How often an upload is begun again.
 const RETRIES: u32 = 3;
@@ -37,25 +40,32 @@ impl Registry {
             return Err(reply.into_error().await);
         }
         let mut left = RETRIES;
+        let mut in_parts = blob.size > PART;
         loop {
-            match self.upload_once(store, target, blob, progress).await {
+            match self.upload_once(store, target, blob, in_parts, progress).await {
                 Ok(step) => {
                     *(if step == Step::Mounted { &mut pushed.mounted } else { &mut pushed.transferred }) += 1;
                     progress.report(blob, step);
                     return Ok(());
                 }
-                // A part that was sent twice, or a session that a restart of the registry has lost.
-                Err(Error::Unavailable(_) | Error::NotFound(_) | Error::Refused(_)) if left > 0 => left -= 1,
+                // A part that was sent twice, a session that a restart of the registry has lost, or a registry without uploads in parts.
+                Err(Error::NotFound(_) | Error::Refused(_)) if left > 0 => {
+                    left -= 1;
+                    in_parts = false;
+                }
+                Err(Error::Unavailable(_)) if left > 0 => left -= 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
+    /// Uploads a blob by one request, or in parts.
     async fn upload_once(
         &self,
         store: &Store,
         target: &Reference,
         blob: &Descriptor,
+        in_parts: bool,
         progress: &dyn Progress,
     ) -> Result<Step> {
         let mount = mount_source(store, target, blob)?;
@@ -66,9 +76,32 @@ impl Registry {
             return Ok(Step::Mounted);
         }
         let mut session = reply.location()?;
+        let mut content = Content::Bytes(Bytes::new());
+        if in_parts {
+            session = self.upload_parts(store, target, blob, session, progress).await?;
+        } else {
+            let found = store.blob(&blob.digest)?.metadata().map(|metadata| metadata.len());
+            if !found.is_ok_and(|size| size == blob.size) {
+                return Err(cut_off(blob));
+            }
+            content = Content::File(store.blob_path(&blob.digest), blob.size);
+        }
+        let call = Call::new(Method::PUT, with_digest(&session, blob)?).content(BINARY, content);
+        self.send(target, Access::Push, call).await?.successful().await?;
+        Ok(Step::Done)
+    }
+
+    /// Uploads the parts of a blob. Returns the address of the last request.
+    async fn upload_parts(
+        &self,
+        store: &Store,
+        target: &Reference,
+        blob: &Descriptor,
+        mut session: Uri,
+        progress: &dyn Progress,
+    ) -> Result<Uri> {
         let mut file = store.blob(&blob.digest)?;
         let mut sent = 0;
-        let mut body = Bytes::new();
         while sent < blob.size {
             let size = PART.min(blob.size - sent);
             let mut part = Vec::new();
@@ -77,26 +110,22 @@ impl Registry {
                 .read_to_end(&mut part)
                 .map_err(|error| Error::storage("read", &store.blob_path(&blob.digest), error))?;
             if part.len() as u64 != size {
-                return Err(Error::Invalid(format!("the blob {} of the store is cut off", blob.digest)));
+                return Err(cut_off(blob));
             }
             let range = format!("{sent}-{}", sent + size - 1);
             sent += size;
-            if blob.size <= PART {
-                body = Bytes::from(part);
-                break;
-            }
             let call = Call::new(Method::PATCH, session)
-                .body("application/octet-stream", Bytes::from(part))
+                .body(BINARY, Bytes::from(part))
                 .header(CONTENT_RANGE, &range);
             session = self.send(target, Access::Push, call).await?.successful().await?.location()?;
             progress.report(blob, Step::Moved(sent));
         }
-        let mut call = Call::new(Method::PUT, with_digest(&session, blob)?);
-        call.headers.push((CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")));
-        call.body = body;
-        self.send(target, Access::Push, call).await?.successful().await?;
-        Ok(Step::Done)
+        Ok(session)
     }
+}
+
+fn cut_off(blob: &Descriptor) -> Error {
+    Error::Invalid(format!("the blob {} of the store is cut off", blob.digest))
 }
 
 /// Adds the digest to the address of an upload, whose query may not be empty.

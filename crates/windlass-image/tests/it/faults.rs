@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tar::EntryType;
@@ -144,6 +144,29 @@ async fn an_upload_in_parts_that_is_cut_is_begun_again() {
     let (front, pushed) = push_with_cuts(&sandbox, 1).await;
     assert_eq!(&pushed.unwrap().digest, built.digest());
     all_blobs_are_whole(&front.store);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_without_uploads_in_parts_gets_the_blob_by_one_request() {
+    for status in [404, 405] {
+        let sandbox = Sandbox::new();
+        let built = large(&sandbox, 33 << 20);
+        let refused = Arc::new(AtomicUsize::new(0));
+        let seen = refused.clone();
+        let front = Front::plain(&sandbox, move |head| {
+            if !head.line.starts_with("PATCH ") {
+                return Act::Pass;
+            }
+            seen.fetch_add(1, Ordering::SeqCst);
+            Act::Answer(status, vec![], "no uploads in parts".into())
+        })
+        .await;
+        assert_eq!(push(&sandbox, &front).await.unwrap().digest, *built.digest());
+        all_blobs_are_whole(&front.store);
+        assert_eq!(refused.load(Ordering::SeqCst), 1);
+        let (_, pulled) = pull(&sandbox, &front).await;
+        assert_eq!(pulled.unwrap().id(), built.id());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -142,6 +142,33 @@ async fn a_deleted_pod_is_stopped_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn volumes_with_the_objects_of_the_cluster_are_read_only() {
+    let stage = Stage::new(PodMode::Local).await;
+    stage.create::<ConfigMap>(json!({"metadata": {"name": "cm"}, "data": {"k": "1"}})).await;
+    stage.create::<Secret>(json!({"metadata": {"name": "s"}, "stringData": {"k": "1"}})).await;
+    let names = ["map", "secret", "downward", "projected", "scratch"];
+    let mounts = names.map(|name| json!({"name": name, "mountPath": format!("/{name}")}));
+    let mut spec = pod("p", &json!({"volumeMounts": mounts}));
+    let label = json!([{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]);
+    spec["spec"]["volumes"] = json!([
+        {"name": "map", "configMap": {"name": "cm"}},
+        {"name": "secret", "secret": {"secretName": "s"}},
+        {"name": "downward", "downwardAPI": {"items": label}},
+        {"name": "projected", "projected": {"sources": [{"configMap": {"name": "cm"}}]}},
+        {"name": "scratch", "emptyDir": {}},
+    ]);
+    stage.create::<Pod>(spec).await;
+    stage.becomes("p", is_ready).await;
+    let (_, container) = stage.runtime.container("c").unwrap();
+    for name in names {
+        let target = std::path::PathBuf::from(format!("/{name}"));
+        let mount = container.spec.mounts.iter().find(|mount| mount.target == target).unwrap();
+        assert_eq!(mount.read_only, name != "scratch", "{name}");
+    }
+    stage.plane.stop().await;
+}
+
+#[tokio::test]
 async fn the_files_of_a_volume_follow_its_objects() {
     let stage = Stage::new(PodMode::Local).await;
     let mut spec = pod(

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use k8s_openapi::api::core::v1::{Container, VolumeMount};
+use k8s_openapi::api::core::v1::{Container, PodSpec, VolumeMount};
 use windlass_node::{ContainerSpec, Exit, HostName, Image, Mount, SandboxSpec};
 
 use super::action::StartError;
 use super::worker::{Job, name};
 use crate::kubelet::dns::resolver;
 use crate::kubelet::files;
-use crate::kubelet::resolve::{Objects, environment, expand, limits, user};
+use crate::kubelet::resolve::{Objects, environment, expand, is_read_only, limits, user};
 use crate::kubelet::services::{API_SERVER, HOST_ADDRESS, HOST_NAME, RANGES};
 
 const MESSAGE_PATH: &str = "/dev/termination-log";
@@ -77,7 +77,7 @@ pub(super) fn container(
     for mount in container.volume_mounts.iter().flatten() {
         let part = mount.sub_path_expr.as_deref().map(|text| expand(text, value));
         let part = part.or_else(|| mount.sub_path.clone()).unwrap_or_default();
-        mounts.push(volume_mount(directory, mount, &part).map_err(config)?);
+        mounts.push(volume_mount(&job.spec, directory, mount, &part).map_err(config)?);
     }
     let message = message_file(directory, &container.name, attempt);
     files::create_message_file(&message).map_err(|error| config(error.to_string()))?;
@@ -104,7 +104,7 @@ pub(super) fn container(
     })
 }
 
-fn volume_mount(directory: &Path, mount: &VolumeMount, part: &str) -> Result<Mount, String> {
+fn volume_mount(spec: &PodSpec, directory: &Path, mount: &VolumeMount, part: &str) -> Result<Mount, String> {
     let volume = directory.join("volumes").join(&mount.name);
     let failed = |error: std::io::Error| {
         format!("failed to prepare subPath for volumeMount {:?}: {error}", mount.name)
@@ -112,7 +112,9 @@ fn volume_mount(directory: &Path, mount: &VolumeMount, part: &str) -> Result<Mou
     let source =
         if part.is_empty() { volume } else { files::part_of_volume(&volume, part).map_err(failed)? };
     let target = Path::new("/").join(&mount.mount_path);
-    Ok(Mount { source, target, read_only: mount.read_only == Some(true) })
+    let mut volumes = spec.volumes.iter().flatten();
+    let is_fixed = volumes.any(|volume| volume.name == mount.name && is_read_only(volume));
+    Ok(Mount { source, target, read_only: is_fixed || mount.read_only == Some(true) })
 }
 
 /// Returns the exit of a container with an unknown end.

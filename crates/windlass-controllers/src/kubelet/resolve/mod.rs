@@ -18,7 +18,7 @@ pub(super) use self::expansion::expand;
 pub(super) use self::missing::{add_own_objects, missing_pull_secrets, unconfigurable, unmountable};
 pub(super) use self::objects::{Objects, References, TokenRequest};
 pub(super) use self::security::{file_group, limits, user};
-pub(super) use self::volume::{MountError, VolumeContent, content};
+pub(super) use self::volume::{MountError, VolumeContent, content, is_read_only};
 
 #[cfg(test)]
 mod tests;

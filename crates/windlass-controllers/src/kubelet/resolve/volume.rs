@@ -64,6 +64,14 @@ pub(in crate::kubelet) fn content(scope: Scope<'_>, volume: &Volume) -> Result<V
     Ok(VolumeContent::Files(files))
 }
 
+/// Returns whether containers only read a volume, whatever the mount says: the kubelet writes the files.
+pub(in crate::kubelet) fn is_read_only(volume: &Volume) -> bool {
+    volume.config_map.is_some()
+        || volume.secret.is_some()
+        || volume.downward_api.is_some()
+        || volume.projected.is_some()
+}
+
 fn refusal(volume: &Volume) -> String {
     if let Some(source) = &volume.host_path {
         return format!(

@@ -51,8 +51,8 @@ pub use self::plain::Plain;
 pub use self::runtime::Runtime;
 pub use self::session::Session;
 pub use self::spec::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount, Resolver,
-    SandboxId, SandboxSpec, TerminalSize, User,
+    Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, HostName, Image, Limits, Mount,
+    Resolver, SandboxId, SandboxSpec, TerminalSize, User,
 };
 
 /// Makes 64 hexadecimal digits: the ID of a container.

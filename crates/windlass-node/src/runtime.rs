@@ -1,13 +1,15 @@
 //! The interface between a kubelet and the programs of pods.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::time::timeout;
 
 use crate::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, RuntimeError, SandboxId,
-    SandboxSpec, Session,
+    Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, RuntimeError,
+    SandboxId, SandboxSpec, Session,
 };
 
 /// Runs the programs of pods.
@@ -61,6 +63,18 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Runs a command in a running container.
     async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError>;
+
+    /// Runs a command in a running container to its end, without a terminal and without an input. Returns `None` if the command took longer
+    /// than `limit`. The runtimes of this crate kill such a command; the default implementation leaves the command running.
+    async fn exec_sync(
+        &self,
+        container: &ContainerId,
+        words: Vec<String>,
+        limit: Duration,
+    ) -> Result<Option<CommandOutput>, RuntimeError> {
+        let mut session = self.exec(container, Command { words, terminal: None, stdin: false }).await?;
+        timeout(limit, session.collect()).await.ok().transpose()
+    }
 
     /// Attaches to the streams of the first process of a running container. Several clients may attach.
     async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError>;

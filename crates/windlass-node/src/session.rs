@@ -6,10 +6,13 @@ use std::io::Cursor;
 use std::pin::Pin;
 use std::time::SystemTime;
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
-use crate::{Exit, RuntimeError, TerminalSize};
+use crate::{CommandOutput, Exit, RuntimeError, TerminalSize};
+
+/// The most bytes of an output that are kept.
+const MOST_OUTPUT: u64 = 10 << 10;
 
 /// The streams of a command or of a container, and its end.
 ///
@@ -42,6 +45,26 @@ impl Session {
             exit: Box::pin(std::future::ready(Ok(exit))),
         }
     }
+
+    /// Waits for the end of a command, and returns the first 10 KiB of each output.
+    pub(crate) async fn collect(&mut self) -> Result<CommandOutput, RuntimeError> {
+        let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
+        let (mut text, error) = tokio::join!(read(stdout), read(stderr));
+        text.extend(error);
+        let code = (&mut self.exit).await?.code;
+        Ok(CommandOutput { code, text })
+    }
+}
+
+/// Reads an output to its end.
+async fn read(stream: Option<Pin<Box<dyn AsyncRead + Send>>>) -> Vec<u8> {
+    let mut text = Vec::new();
+    if let Some(mut stream) = stream {
+        let _ = (&mut stream).take(MOST_OUTPUT).read_to_end(&mut text).await;
+        // The rest is read too: a full pipe would stop the command.
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+    text
 }
 
 impl fmt::Debug for Session {

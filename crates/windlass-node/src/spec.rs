@@ -160,6 +160,15 @@ pub struct Command {
     pub stdin: bool,
 }
 
+/// The end of a command without a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// The exit code: 128 + the signal's number after a signal.
+    pub code: i32,
+    /// The begin of the standard output, then the begin of the error output: at most 10 KiB each.
+    pub text: Vec<u8>,
+}
+
 /// How a container or a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {

@@ -26,12 +26,13 @@ pub(super) const IMAGE: &str = "runtime.v1.ImageService";
 const LONGEST: usize = 16 << 20;
 
 /// The longest wait for an answer. Image pulls have another limit.
-const ANSWER: Duration = Duration::from_secs(120);
+pub(super) const ANSWER: Duration = Duration::from_secs(120);
 
 /// The length of a message's prefix in gRPC.
 const PREFIX: usize = 5;
 
 /// The codes of gRPC that this crate tells apart.
+const DEADLINE_EXCEEDED: u32 = 4;
 pub(super) const NOT_FOUND: u32 = 5;
 const UNIMPLEMENTED: u32 = 12;
 const UNAVAILABLE: u32 = 14;
@@ -46,8 +47,13 @@ pub(super) struct CallError {
     method: &'static str,
 }
 
-#[cfg(test)]
 impl CallError {
+    /// Returns whether the container runtime has ended a command that took too long.
+    pub(super) fn is_timeout(&self) -> bool {
+        self.code == DEADLINE_EXCEEDED || self.message.contains("context deadline exceeded")
+    }
+
+    #[cfg(test)]
     pub(super) fn new(code: u32, message: &str, method: &'static str) -> Self {
         Self { code, message: message.to_owned(), method }
     }

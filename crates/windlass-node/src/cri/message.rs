@@ -378,6 +378,27 @@ pub(super) struct ExecRequest {
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct ExecSyncRequest {
+    #[prost(string, tag = "1")]
+    pub container: String,
+    #[prost(string, repeated, tag = "2")]
+    pub command: Vec<String>,
+    /// In seconds.
+    #[prost(int64, tag = "3")]
+    pub timeout: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct ExecSyncResponse {
+    #[prost(bytes = "vec", tag = "1")]
+    pub stdout: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub stderr: Vec<u8>,
+    #[prost(int32, tag = "3")]
+    pub exit_code: i32,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct AttachRequest {
     #[prost(string, tag = "1")]
     pub container: String,

@@ -19,17 +19,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use windlass_image::Store;
 
-use self::client::Client;
+use self::client::{ANSWER, Client, RUNTIME};
 use self::containers::{Container, Containers, Started};
 use self::images::CriImages;
 use self::message::{
-    AttachRequest, Empty, ExecRequest, Id, StatusResponse, StopContainerRequest, Url, VersionResponse,
+    AttachRequest, Empty, ExecRequest, ExecSyncRequest, ExecSyncResponse, Id, StatusResponse,
+    StopContainerRequest, Url, VersionResponse,
 };
 use self::network::PodNetwork;
 use self::owner::Owner;
@@ -38,8 +40,8 @@ use self::session::Streams;
 use crate::helper::protocol::SocketKind;
 use crate::images::StoreImages;
 use crate::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
-    SandboxId, SandboxSpec, Session, sockets,
+    Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime,
+    RuntimeError, SandboxId, SandboxSpec, Session, sockets,
 };
 
 /// The signal that ends all processes of a container.
@@ -320,6 +322,32 @@ impl Runtime for Cri {
             Streams { stdin: command.stdin, terminal: has_terminal, size: command.terminal },
         )
         .await
+    }
+
+    /// The container runtime kills the command after `limit`, rounded up to seconds.
+    async fn exec_sync(
+        &self,
+        container: &ContainerId,
+        words: Vec<String>,
+        limit: Duration,
+    ) -> Result<Option<CommandOutput>, RuntimeError> {
+        self.running(container)?;
+        let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+        let request = ExecSyncRequest {
+            container: container.0.clone(),
+            command: words,
+            timeout: i64::try_from(seconds.max(1)).unwrap_or(i64::MAX),
+        };
+        let wait = Duration::from_secs(seconds).saturating_add(ANSWER);
+        let answer = self.client.call::<_, ExecSyncResponse>(RUNTIME, "ExecSync", &request, wait).await;
+        match answer {
+            Ok(ExecSyncResponse { mut stdout, stderr, exit_code }) => {
+                stdout.extend(stderr);
+                Ok(Some(CommandOutput { code: exit_code, text: stdout }))
+            }
+            Err(error) if error.is_timeout() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {

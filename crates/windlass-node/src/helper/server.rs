@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use super::CONTAINER;
 use super::channel::Channel;
@@ -215,6 +215,10 @@ impl Server {
         let Some(process) = self.processes.get(key) else { return Ok(()) };
         let signal = Signal::from_named_raw(signal)
             .ok_or_else(|| Refusal::config(format!("invalid signal {signal}")))?;
+        // A command that has been executed leads a process group of its own.
+        if matches!(process.kind, Kind::Command) && process.channel.is_none() && signal == Signal::KILL {
+            return end_group(&process.child).doing("kill a command");
+        }
         kill(&process.child, signal).doing("send a signal")
     }
 
@@ -410,7 +414,17 @@ fn pid(child: &Child) -> Pid {
 }
 
 fn kill(child: &Child, signal: Signal) -> io::Result<()> {
-    match kill_process(pid(child), signal) {
+    sent(kill_process(pid(child), signal))
+}
+
+/// Kills a process and all processes of its group.
+fn end_group(child: &Child) -> io::Result<()> {
+    sent(kill_process_group(pid(child), Signal::KILL))
+}
+
+/// Returns the result of sending a signal. A process that has ended is no error.
+fn sent(result: rustix::io::Result<()>) -> io::Result<()> {
+    match result {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use super::files;
 use super::link::{End, Link};
@@ -19,11 +20,15 @@ use crate::images::Images;
 use crate::log::LogStream;
 use crate::output::{Hub, Input, Output};
 use crate::{
-    Command, ContainerSpec, Exit, RuntimeError, SandboxId, SandboxSpec, Session, program, random_id,
+    Command, CommandOutput, ContainerSpec, Exit, RuntimeError, SandboxId, SandboxSpec, Session, program,
+    random_id,
 };
 
 /// How long the output may take to end after the container.
 const DRAIN: Duration = Duration::from_secs(5);
+
+/// The signal that ends a command.
+const KILL: i32 = 9;
 
 /// The size of a terminal until a client changes the size.
 const TERMINAL: (u16, u16) = (80, 24);
@@ -204,6 +209,26 @@ impl Container {
 
     /// Runs a command.
     pub(super) async fn exec(&self, command: Command) -> Result<Session, RuntimeError> {
+        self.command(command).await.map(|(session, _)| session)
+    }
+
+    /// Runs a command to its end. Kills the processes of the command after `limit`.
+    pub(super) async fn exec_sync(
+        &self,
+        words: Vec<String>,
+        limit: Duration,
+    ) -> Result<Option<CommandOutput>, RuntimeError> {
+        let end = Instant::now() + limit;
+        let (mut session, key) = self.command(Command { words, terminal: None, stdin: false }).await?;
+        if let Ok(output) = timeout_at(end, session.collect()).await {
+            return output.map(Some);
+        }
+        self.link.ask(Operation::Signal { key, signal: KILL }, Vec::new()).await?;
+        Ok(None)
+    }
+
+    /// Starts a command. Returns the session and the key of the command.
+    async fn command(&self, command: Command) -> Result<(Session, String), RuntimeError> {
         let io = |error| RuntimeError::Io { doing: "prepare a command".into(), error };
         let key = random_id().map_err(io)?;
         let streams = match command.terminal {
@@ -228,7 +253,7 @@ impl Container {
             Ok(master) => master,
             Err(refusal) => {
                 self.link.forget(&key);
-                return not_executed(refusal, started_at);
+                return not_executed(refusal, started_at).map(|session| (session, key));
             }
         };
         let exit = Box::pin(async move { Ok(exit(end.await.ok(), started_at, false)) });
@@ -236,16 +261,17 @@ impl Container {
             let terminal = Terminal::new(master).map_err(io)?;
             let stdin = command.stdin.then(|| Box::pin(terminal.clone()) as Input);
             let (stdout, resize) = (Some(Box::pin(terminal.clone()) as Output), Some(terminal.resizer()));
-            return Ok(Session { stdin, stdout, stderr: None, resize, exit });
+            return Ok((Session { stdin, stdout, stderr: None, resize, exit }, key));
         }
         let mut outputs = streams.outputs.into_iter().map(|(_, output)| output);
-        Ok(Session {
+        let session = Session {
             stdin: streams.stdin,
             stdout: outputs.next(),
             stderr: outputs.next(),
             resize: None,
             exit,
-        })
+        };
+        Ok((session, key))
     }
 }
 

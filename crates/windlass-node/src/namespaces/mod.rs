@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -28,8 +29,8 @@ use crate::cgroup::Cgroups;
 use crate::helper::protocol::{Mapping, Operation, Refusal, SandboxSetup, SocketKind};
 use crate::images::Images;
 use crate::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
-    SandboxId, SandboxSpec, Session, sockets,
+    Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime,
+    RuntimeError, SandboxId, SandboxSpec, Session, sockets,
 };
 
 /// The settings of [`Namespaces`].
@@ -386,6 +387,15 @@ impl Runtime for Namespaces {
 
     async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
         self.container(container)?.exec(command).await
+    }
+
+    async fn exec_sync(
+        &self,
+        container: &ContainerId,
+        words: Vec<String>,
+        limit: Duration,
+    ) -> Result<Option<CommandOutput>, RuntimeError> {
+        self.container(container)?.exec_sync(words, limit).await
     }
 
     async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {

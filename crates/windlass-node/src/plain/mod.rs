@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -18,13 +18,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::process::Command as Process;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::images::{ImageConfig, Images};
 use crate::log::LogStream;
 use crate::output::{Hub, Input};
 use crate::{
-    Command, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime, RuntimeError,
-    SandboxId, SandboxSpec, Session, program,
+    Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime,
+    RuntimeError, SandboxId, SandboxSpec, Session, program,
 };
 
 /// Runs the programs of images as plain processes of this user, on this machine's network.
@@ -148,6 +149,38 @@ impl Plain {
         let found = self.containers.lock().get(id).cloned();
         found.ok_or_else(|| RuntimeError::NotFound(format!("container {}", id.0)))
     }
+
+    /// Starts a command. Returns the session, and the process group unless the command cannot be executed.
+    fn command(
+        &self,
+        container: &ContainerId,
+        command: Command,
+    ) -> Result<(Session, Option<Pid>), RuntimeError> {
+        let running = self.container(container)?;
+        let started_at = SystemTime::now();
+        let Command { words, stdin, .. } = command;
+        let mut process = program_of(&running.root, &words, &running.environment, None, stdin)?;
+        let mut child = match process.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                let code = match error.kind() {
+                    ErrorKind::NotFound => 127,
+                    ErrorKind::PermissionDenied => 126,
+                    _ => return Err(RuntimeError::Start(not_started(&words, &error))),
+                };
+                return Ok((Session::not_executed(code, &not_started(&words, &error), started_at), None));
+            }
+        };
+        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+        let session = Session {
+            stdin: child.stdin.take().map(|stdin| Box::pin(stdin) as Input),
+            stdout: child.stdout.take().map(|stdout| Box::pin(stdout) as _),
+            stderr: child.stderr.take().map(|stderr| Box::pin(stderr) as _),
+            resize: None,
+            exit: Box::pin(async move { Ok(exit(child.wait().await, started_at)) }),
+        };
+        Ok((session, group))
+    }
 }
 
 /// Returns a program of an image, or of this machine if the image has no such file.
@@ -256,7 +289,7 @@ impl Runtime for Plain {
         tokio::spawn(async move {
             let ended = exit(child.wait().await, started_at);
             let drained = futures::future::join_all(copies);
-            let _ = tokio::time::timeout(std::time::Duration::from_secs(1), drained).await;
+            let _ = timeout(Duration::from_secs(1), drained).await;
             ending.finish().await;
             let _ = sender.send(Some(ended));
             drop(guard);
@@ -296,28 +329,23 @@ impl Runtime for Plain {
     }
 
     async fn exec(&self, container: &ContainerId, command: Command) -> Result<Session, RuntimeError> {
-        let running = self.container(container)?;
-        let started_at = SystemTime::now();
-        let Command { words, stdin, .. } = command;
-        let mut process = program_of(&running.root, &words, &running.environment, None, stdin)?;
-        let mut child = match process.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                let code = match error.kind() {
-                    ErrorKind::NotFound => 127,
-                    ErrorKind::PermissionDenied => 126,
-                    _ => return Err(RuntimeError::Start(not_started(&words, &error))),
-                };
-                return Ok(Session::not_executed(code, &not_started(&words, &error), started_at));
-            }
+        self.command(container, command).map(|(session, _)| session)
+    }
+
+    async fn exec_sync(
+        &self,
+        container: &ContainerId,
+        words: Vec<String>,
+        limit: Duration,
+    ) -> Result<Option<CommandOutput>, RuntimeError> {
+        let (mut session, group) =
+            self.command(container, Command { words, terminal: None, stdin: false })?;
+        let Ok(output) = timeout(limit, session.collect()).await else {
+            // The first process is not reaped while the session exists: its ID is not used again.
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            return Ok(None);
         };
-        Ok(Session {
-            stdin: child.stdin.take().map(|stdin| Box::pin(stdin) as Input),
-            stdout: child.stdout.take().map(|stdout| Box::pin(stdout) as _),
-            stderr: child.stderr.take().map(|stderr| Box::pin(stderr) as _),
-            resize: None,
-            exit: Box::pin(async move { Ok(exit(child.wait().await, started_at)) }),
-        })
+        output.map(Some)
     }
 
     async fn attach(&self, container: &ContainerId) -> Result<Session, RuntimeError> {
@@ -363,8 +391,22 @@ impl Runtime for Plain {
 
 #[cfg(test)]
 mod tests {
+    use windlass_patience::stretched;
+
     use super::*;
     use crate::{DirectoryImages, Limits, Mount, User};
+
+    /// Waits until a process has ended. A process that nobody has waited for still has a state, `Z`.
+    #[cfg(target_os = "linux")]
+    async fn is_gone(pid: &str) {
+        let begun = std::time::Instant::now();
+        let runs =
+            || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        while runs() {
+            assert!(begun.elapsed() < stretched(Duration::from_secs(10)), "process {pid} is left");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
 
     #[tokio::test]
     async fn a_program_runs_with_its_own_environment_and_ends_with_its_sandbox() {
@@ -423,6 +465,13 @@ mod tests {
         let command = Command { words: vec!["/missing".into()], terminal: None, stdin: false };
         let missing = plain.exec(&second, command).await.unwrap();
         assert_eq!(missing.exit.await.unwrap().code, 127);
+        let file = folder.path().join("pid");
+        let script = format!("sleep 1000 & echo $! > {}; wait", file.display());
+        let words = ["/bin/sh", "-c", &script].map(str::to_owned).to_vec();
+        let output = plain.exec_sync(&second, words, stretched(Duration::from_secs(1))).await.unwrap();
+        assert_eq!(output, None, "the command takes longer");
+        #[cfg(target_os = "linux")]
+        is_gone(std::fs::read_to_string(&file).unwrap().trim()).await;
         let waiting = plain.container(&second).unwrap().wait();
         plain.remove_sandbox(&id).await.unwrap();
         assert_eq!(waiting.await.unwrap().code, 137);

@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use super::{CheckResult, grpc, http};
-use crate::{Command, ContainerId, Runtime, RuntimeError, SandboxId};
-
-/// The most output of a command that is kept, in bytes.
-const MOST_OUTPUT: u64 = 10 << 10;
+use crate::{ContainerId, Runtime, RuntimeError, SandboxId};
 
 /// The check of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +46,7 @@ pub struct HttpProbe {
     pub headers: Vec<(String, String)>,
 }
 
-/// Makes a check of a container. Takes at most `limit`.
+/// Makes a check of a container. Takes at most `limit`. A command that takes longer is killed.
 pub async fn run(
     runtime: &dyn Runtime,
     sandbox: &SandboxId,
@@ -58,18 +54,22 @@ pub async fn run(
     check: &Check,
     limit: Duration,
 ) -> CheckResult {
-    let checked = async {
-        match check {
-            Check::Http(probe) => http::check(runtime, sandbox, probe).await,
-            Check::Tcp { port } => match runtime.connect_from_outside(sandbox, *port).await {
-                Ok(_) => CheckResult::Success,
-                Err(error) => CheckResult::Failure(dial_error(&error, "", *port)),
-            },
-            Check::Exec { words } => exec(runtime, container, words).await,
-            Check::Grpc { port, service } => grpc::check(runtime, sandbox, *port, service).await,
+    let result = match check {
+        Check::Http(probe) => timeout(limit, http::check(runtime, sandbox, probe)).await.ok(),
+        Check::Tcp { port } => timeout(limit, tcp(runtime, sandbox, *port)).await.ok(),
+        Check::Exec { words } => exec(runtime, container, words, limit).await,
+        Check::Grpc { port, service } => {
+            timeout(limit, grpc::check(runtime, sandbox, *port, service)).await.ok()
         }
     };
-    timeout(limit, checked).await.unwrap_or_else(|_| CheckResult::Failure(timed_out(check, limit)))
+    result.unwrap_or_else(|| CheckResult::Failure(timed_out(check, limit)))
+}
+
+async fn tcp(runtime: &dyn Runtime, sandbox: &SandboxId, port: u16) -> CheckResult {
+    match runtime.connect_from_outside(sandbox, port).await {
+        Ok(_) => CheckResult::Success,
+        Err(error) => CheckResult::Failure(dial_error(&error, "", port)),
+    }
 }
 
 fn timed_out(check: &Check, limit: Duration) -> String {
@@ -102,27 +102,17 @@ pub(super) fn dial_error(error: &RuntimeError, host: &str, port: u16) -> String 
     format!("dial tcp {host}:{port}: {reason}")
 }
 
-async fn exec(runtime: &dyn Runtime, container: &ContainerId, words: &[String]) -> CheckResult {
-    let command = Command { words: words.to_vec(), terminal: None, stdin: false };
-    let mut session = match runtime.exec(container, command).await {
-        Ok(session) => session,
-        Err(error) => return CheckResult::Failure(error.to_string()),
-    };
-    let (stdout, stderr) = (session.stdout.take(), session.stderr.take());
-    let read = async |stream: Option<std::pin::Pin<Box<dyn tokio::io::AsyncRead + Send>>>| {
-        let mut text = Vec::new();
-        if let Some(mut stream) = stream {
-            let _ = (&mut stream).take(MOST_OUTPUT).read_to_end(&mut text).await;
-            // The rest is read too: a full pipe would stop the command.
-            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
-        }
-        text
-    };
-    let (mut text, error) = tokio::join!(read(stdout), read(stderr));
-    text.extend(error);
-    match session.exit.await {
-        Ok(exit) if exit.code == 0 => CheckResult::Success,
-        Ok(_) => CheckResult::Failure(String::from_utf8_lossy(&text).into_owned()),
-        Err(error) => CheckResult::Failure(error.to_string()),
+/// Runs a command. Returns `None` if the command took longer than `limit`.
+async fn exec(
+    runtime: &dyn Runtime,
+    container: &ContainerId,
+    words: &[String],
+    limit: Duration,
+) -> Option<CheckResult> {
+    match runtime.exec_sync(container, words.to_vec(), limit).await {
+        Ok(None) => None,
+        Ok(Some(output)) if output.code == 0 => Some(CheckResult::Success),
+        Ok(Some(output)) => Some(CheckResult::Failure(String::from_utf8_lossy(&output.text).into_owned())),
+        Err(error) => Some(CheckResult::Failure(error.to_string())),
     }
 }

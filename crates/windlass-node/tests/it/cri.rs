@@ -444,3 +444,22 @@ async fn the_next_runtime_removes_what_a_killed_process_has_left_over() {
     fixture.runtime.shut_down().await;
     assert!(!is_listed(&own.0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_takes_too_long_is_ended() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("late").await;
+    let id = fixture.runtime.start(&pod, fixture.script("echo ready; sleep 1000")).await.unwrap();
+    fixture.logged("ready").await;
+    let run = async |text: &str, limit: Duration| {
+        let words = ["/bin/sh", "-c", text].map(str::to_owned).to_vec();
+        fixture.runtime.exec_sync(&id, words, limit).await.unwrap()
+    };
+    let output = run("echo out; echo no >&2; exit 3", stretched(Duration::from_secs(20))).await.unwrap();
+    assert_eq!((output.code, String::from_utf8(output.text).unwrap().as_str()), (3, "out\nno\n"));
+    assert_eq!(run("exec sleep 777", Duration::from_secs(1)).await, None);
+    // The words of the search are not found: `7[7]7` does not match itself.
+    let (_, found) = fixture.exec(&id, &["/bin/sh", "-c", "grep -l '7[7]7' /proc/[0-9]*/cmdline"]).await;
+    assert_eq!(found, "", "processes are left");
+    fixture.runtime.shut_down().await;
+}

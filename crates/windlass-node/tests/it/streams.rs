@@ -1,7 +1,11 @@
 //! exec, attach and terminals.
 
+use std::time::{Duration, Instant};
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use windlass_node::probe::{self, Check, CheckResult};
 use windlass_node::{Command, ContainerSpec, Runtime, TerminalSize};
+use windlass_patience::stretched;
 
 use crate::fixture::{finish, fixture};
 
@@ -63,13 +67,13 @@ async fn a_terminal_has_a_size_that_changes() {
     assert!(text.starts_with("/dev/pts/0"), "{text}");
     session.resize.as_ref().unwrap().send(TerminalSize { width: 100, height: 30 }).await.unwrap();
     // The change is made by another task: an input follows the change only if the change is seen.
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     loop {
         let (_, size) = fixture.exec(&id, &["sh", "-c", "stty size < /dev/pts/0"]).await;
         if size.contains("30 100") {
             break;
         }
-        assert!(start.elapsed() < windlass_patience::stretched(std::time::Duration::from_secs(10)), "{size}");
+        assert!(start.elapsed() < stretched(Duration::from_secs(10)), "{size}");
     }
     session.stdin.as_mut().unwrap().write_all(b"line\n").await.unwrap();
     let mut rest = Vec::new();
@@ -92,4 +96,32 @@ async fn clients_attach_to_the_first_process() {
     assert_eq!((code, text.as_str()), (0, "hello\nend\n"));
     assert_eq!(finish(watcher).await.1, "hello\nend\n");
     fixture.logged("hello\nend").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_that_takes_too_long_leaves_no_process() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("late").await;
+    let id = fixture.runtime.start(&pod, fixture.script("echo ready; sleep 1000")).await.unwrap();
+    fixture.logged("ready").await;
+    let words = ["sh", "-c", "sleep 777; true"].map(str::to_owned).to_vec();
+    let check = Check::Exec { words };
+    let result = probe::run(&fixture.runtime, &pod, &id, &check, Duration::from_millis(500)).await;
+    assert!(
+        matches!(&result, CheckResult::Failure(why) if why.starts_with("command timed out")),
+        "{result:?}"
+    );
+    let begun = Instant::now();
+    loop {
+        // The words of the search are not found: `7[7]7` does not match itself.
+        let (_, found) = fixture.exec(&id, &["sh", "-c", "grep -l '7[7]7' /proc/[0-9]*/cmdline"]).await;
+        if found.is_empty() {
+            break;
+        }
+        assert!(begun.elapsed() < stretched(Duration::from_secs(10)), "processes are left: {found}");
+    }
+    let check =
+        Check::Exec { words: ["sh", "-c", "echo out; echo no >&2; exit 3"].map(str::to_owned).to_vec() };
+    let result = probe::run(&fixture.runtime, &pod, &id, &check, stretched(Duration::from_secs(10))).await;
+    assert_eq!(result, CheckResult::Failure("out\nno\n".into()));
 }

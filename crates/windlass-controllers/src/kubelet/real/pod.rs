@@ -301,6 +301,10 @@ impl PodMachine<'_> {
     }
 
     fn run_containers(&mut self) {
+        // First of all: a sidecar that has been stopped with the pod does not start again.
+        if self.is_complete() {
+            return self.stop_all(self.grace);
+        }
         let inits = self.spec.init_containers.clone().unwrap_or_default();
         let mut through = true;
         for init in &inits {
@@ -329,9 +333,6 @@ impl PodMachine<'_> {
         }
         for ephemeral in self.ephemerals.clone() {
             self.of_name(&ephemeral.name, ContainerMemory::advance);
-        }
-        if self.is_complete() {
-            self.stop_all(self.grace);
         }
     }
 
@@ -388,10 +389,10 @@ impl PodMachine<'_> {
         running.all(|(other, _)| earlier.contains(&other.as_str()))
     }
 
-    /// Returns whether the pod is deleted, has ended, or is beyond the deadline.
+    /// Returns whether the pod is deleted, or its containers are being stopped: the pod is complete, or beyond the deadline.
     fn is_ending(&self) -> bool {
         self.pod.metadata.deletion_timestamp.is_some()
-            || self.memory.is_overdue
+            || self.memory.stopping_until.is_some()
             || self.pod.status.as_ref().is_some_and(is_terminal)
     }
 

@@ -154,7 +154,7 @@ impl Renderer<'_> {
     }
 
     fn is_stopping(&self) -> bool {
-        self.pod.metadata.deletion_timestamp.is_some() || self.memory.is_overdue
+        self.pod.metadata.deletion_timestamp.is_some() || self.memory.stopping_until.is_some()
     }
 
     fn terminated(&self, ended: &Ended) -> ContainerState {

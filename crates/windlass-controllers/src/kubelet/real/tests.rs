@@ -1,5 +1,6 @@
 //! The state machine, with a scripted runtime and simulated time.
 
+mod roles;
 mod stage;
 
 use std::time::Duration;

@@ -66,6 +66,8 @@ pub(crate) struct ContainerMemory {
     /// The end before the last start.
     pub last: Option<Ended>,
     pub image: Option<Image>,
+    /// The reference of the image that was looked for last: that of the attempt under way, or of the last failure.
+    reference: Option<String>,
     pull_failures: u32,
     /// How many restarts followed each other without a long run.
     crashes: u32,
@@ -153,6 +155,7 @@ impl ContainerMemory {
     /// Performs the transitions of a container that should run.
     pub(crate) fn advance(&mut self, around: Surroundings<'_>, out: &mut Output) {
         let now = around.now;
+        self.forget_failures_of_other_image(around);
         match &mut self.state {
             State::New => self.begin(around, out),
             State::Waiting(waiting) if waiting.retry_at <= now => self.begin(around, out),
@@ -192,7 +195,24 @@ impl ContainerMemory {
         }
     }
 
+    /// Returns whether the attempt under way, or the last failure, is that of another image than the pod has now.
+    fn is_of_other_image(&self, around: Surroundings<'_>) -> bool {
+        self.reference.as_ref().is_some_and(|reference| *reference != image_of(around.spec))
+    }
+
+    /// Ends the back-off if the image of the failures has been replaced.
+    fn forget_failures_of_other_image(&mut self, around: Surroundings<'_>) {
+        if !self.is_of_other_image(around) {
+            return;
+        }
+        (self.pull_failures, self.crashes) = (0, 0);
+        if let State::Waiting(waiting) = &mut self.state {
+            waiting.retry_at = around.now;
+        }
+    }
+
     fn begin(&mut self, around: Surroundings<'_>, out: &mut Output) {
+        self.reference = Some(image_of(around.spec));
         self.state = State::GettingImage;
         out.actions.push(Action::FindImage { container: around.spec.name.clone() });
     }
@@ -206,6 +226,9 @@ impl ContainerMemory {
     ) {
         if around.is_ending {
             return self.state = State::New;
+        }
+        if self.is_of_other_image(around) {
+            return self.begin(around, out);
         }
         let image = image_of(around.spec);
         let container = around.spec.name.clone();
@@ -244,6 +267,7 @@ impl ContainerMemory {
         match outcome {
             // The image stays for the next pod.
             _ if around.is_ending => self.state = State::New,
+            _ if self.is_of_other_image(around) => self.begin(around, out),
             Ok(image) => {
                 self.pull_failures = 0;
                 let took = go_duration(took);
@@ -317,7 +341,8 @@ impl ContainerMemory {
         };
         out.event(EventType::Normal, "Created", "Container created".to_owned());
         out.event(EventType::Normal, "Started", "Container started".to_owned());
-        let running = Running::new(id, around);
+        let reference = self.reference.clone().unwrap_or_else(|| image_of(around.spec));
+        let running = Running::new(id, reference, around);
         if !running.is_post_started() {
             out.actions.push(Action::PostStart { container: name.clone(), id: running.id.clone() });
         }

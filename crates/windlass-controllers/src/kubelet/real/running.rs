@@ -9,7 +9,7 @@ use windlass_node::ContainerId;
 use windlass_runtime::events::EventType;
 
 use super::action::Action;
-use super::container::{Output, Surroundings, image_of};
+use super::container::{Output, Surroundings};
 use super::probe::{Due, ProbeCounter, ProbeKind};
 
 /// The shortest time between the stop signal and SIGKILL after a `preStop` hook.
@@ -51,12 +51,12 @@ enum StopPhase {
 
 impl Running {
     /// Returns a container that has just started.
-    pub(super) fn new(id: ContainerId, around: Surroundings<'_>) -> Self {
+    pub(super) fn new(id: ContainerId, image: String, around: Surroundings<'_>) -> Self {
         let hook = around.spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
         Self {
             id,
             started_at: around.now,
-            image: image_of(around.spec),
+            image,
             post_started: hook.is_none(),
             probes: BTreeMap::new(),
             stop: None,

@@ -1,5 +1,6 @@
 //! The state machine, with a scripted runtime and simulated time.
 
+mod images;
 mod roles;
 mod stage;
 

@@ -37,6 +37,8 @@ pub(super) struct Stage {
     pub(super) renew_after: Option<SignedDuration>,
     /// The pull of this container does not end by itself.
     pub(super) hold_pull: Option<&'static str>,
+    /// Starts do not end by themselves.
+    pub(super) hold_start: bool,
     /// The results of probes; a probe without a result succeeds.
     pub(super) probes: BTreeMap<&'static str, &'static str>,
     /// Hooks that do not end by themselves.
@@ -65,6 +67,7 @@ impl Stage {
             mount_error: None,
             renew_after: None,
             hold_pull: None,
+            hold_start: false,
             probes: BTreeMap::new(),
             hold_hooks: false,
             obedient: true,
@@ -106,6 +109,7 @@ impl Stage {
                 let took = Duration::from_millis(1500);
                 Observation::Pulled { container: container.clone(), outcome, took }
             }
+            Action::Start { .. } if self.hold_start => return,
             Action::Start { container, .. } => {
                 self.starts += 1;
                 let id = ContainerId(format!("{container}{}", self.starts));

@@ -227,16 +227,14 @@ impl PodLifecycle<'_> {
         if exits.iter().all(|exit| exit.is_some_and(|code| !restart.applies(code))) {
             return if exits.iter().all(|exit| *exit == Some(0)) { "Succeeded" } else { "Failed" };
         }
-        let began = |status: &ContainerStatus| status.container_id.is_some();
-        if self.main_statuses().iter().any(began) { "Running" } else { "Pending" }
+        if self.main_statuses().iter().any(has_begun) { "Running" } else { "Pending" }
     }
 
     /// Derives the conditions from the states of the containers.
     fn update_conditions(&mut self) {
         let generation = self.pod.metadata.generation;
         self.status.observed_generation = generation;
-        let gates = self.spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
-        let next = readiness::conditions(&self.status, &gates.collect::<Vec<_>>());
+        let next = readiness::conditions(&self.status, &self.spec);
         let conditions = self.status.conditions.get_or_insert_default();
         for condition in next {
             let condition = PodCondition { observed_generation: generation, ..condition };
@@ -260,6 +258,11 @@ fn waiting(name: String, image: String, reason: &str) -> ContainerStatus {
         state: Some(waiting_for(reason, None)),
         ..ContainerStatus::default()
     }
+}
+
+/// Returns whether a container has started at least once.
+fn has_begun(status: &ContainerStatus) -> bool {
+    status.container_id.is_some()
 }
 
 /// Returns the exit code of a terminated container.

@@ -1,11 +1,12 @@
 //! The conditions of a pod, derived from the states of the containers.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodSpec, PodStatus};
 
 use super::lifecycle::exit_code;
+use super::real::is_sidecar;
 
-/// Returns the conditions that the kubelet manages. `gates` are the readiness gates of the pod.
-pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition> {
+/// Returns the conditions that the kubelet manages.
+pub(super) fn conditions(status: &PodStatus, spec: &PodSpec) -> Vec<PodCondition> {
     let finished = match status.phase.as_deref() {
         Some("Succeeded") => Some("PodCompleted"),
         Some("Failed") => Some("PodFailed"),
@@ -13,8 +14,13 @@ pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition
     };
     let inits = status.init_container_statuses.as_deref().unwrap_or_default();
     let mains = status.container_statuses.as_deref().unwrap_or_default();
-    let incomplete = names(inits, |init| !initialised(init));
-    let unready: Vec<&str> = if finished.is_some() { Vec::new() } else { names(mains, |main| !main.ready) };
+    // A pod that has been initialized stays initialized, also while a sidecar restarts.
+    let was_initialised = mains.iter().any(has_started)
+        || crate::conditions::is_true(status.conditions.as_ref(), "Initialized");
+    let incomplete = names(inits, |init| !was_initialised && !initialised(init));
+    let sidecars: Vec<&str> = sidecars(spec).collect();
+    let mut unready = names(inits, |init| sidecars.contains(&init.name.as_str()) && !init.ready);
+    unready.extend(names(mains, |main| !main.ready));
 
     let initialised = match (incomplete.is_empty(), finished) {
         (true, Some("PodCompleted")) => new_condition("Initialized", true, Some(("PodCompleted", None))),
@@ -32,11 +38,9 @@ pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition
             new_condition("ContainersReady", false, Some(("ContainersNotReady", Some(message))))
         }
     };
-    let closed: Vec<&str> = gates
-        .iter()
-        .copied()
-        .filter(|gate| !crate::conditions::is_true(status.conditions.as_ref(), gate))
-        .collect();
+    let gates = spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
+    let closed: Vec<&str> =
+        gates.filter(|gate| !crate::conditions::is_true(status.conditions.as_ref(), gate)).collect();
     let ready = if containers_ready.status == "True" && !closed.is_empty() {
         let message = format!("the status of pod readiness gate {:?} is not \"True\"", closed[0]);
         new_condition("Ready", false, Some(("ReadinessGatesNotReady", Some(message))))
@@ -50,6 +54,16 @@ pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition
         containers_ready,
         new_condition("PodScheduled", true, None),
     ]
+}
+
+fn sidecars(spec: &PodSpec) -> impl Iterator<Item = &str> {
+    let inits = spec.init_containers.iter().flatten();
+    inits.filter(|init| is_sidecar(init)).map(|init| init.name.as_str())
+}
+
+/// Returns whether a main container runs or has ended. A container that waits for a restart does not count.
+fn has_started(main: &ContainerStatus) -> bool {
+    main.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
 fn initialised(init: &ContainerStatus) -> bool {

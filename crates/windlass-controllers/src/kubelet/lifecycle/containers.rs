@@ -5,9 +5,10 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerStatus};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{PodLifecycle, Sources, Step, exit_code, pod_title, waiting};
+use super::{PodLifecycle, Sources, Step, exit_code, has_begun, pod_title, waiting};
 use crate::kubelet::container::{Container, Environment, Pause, RestartPolicy, earlier};
 use crate::kubelet::pod_event;
+use crate::kubelet::real::is_sidecar;
 use crate::kubelet::resolve::{References, unconfigurable};
 use crate::kubelet::script::ContainerScript;
 
@@ -32,14 +33,19 @@ impl PodLifecycle<'_> {
         self.finish(wake_at)
     }
 
-    /// Runs the init containers in order. Returns whether all have completed, and when the next transition is due.
+    /// Runs the init containers in order. Returns whether all have completed or, for sidecars, started, and when the next transition is due.
     fn run_init_containers(&mut self) -> (bool, Option<Timestamp>) {
         let specs = self.spec.init_containers.clone().unwrap_or_default();
         let mut statuses = self.status.init_container_statuses.take().unwrap_or_default();
+        let has_begun = self.main_statuses().iter().any(has_begun);
         let mut wake_at = None;
         let mut through = true;
         for (spec, status) in specs.iter().zip(&mut statuses) {
-            let sidecar = spec.restart_policy.as_deref() == Some("Always");
+            let sidecar = is_sidecar(spec);
+            // A main container that has started once does not wait for a sidecar that restarts.
+            if has_begun && !sidecar {
+                continue;
+            }
             let mut script = self.script(&spec.name).with_command(spec);
             if sidecar && self.around.has_probes {
                 script = script.with_probes(spec);
@@ -59,7 +65,7 @@ impl PodLifecycle<'_> {
                 status.ready = exit == Some(0);
                 status.started = Some(false);
             }
-            if exit != Some(0) && !(sidecar && status.started == Some(true)) {
+            if !has_begun && exit != Some(0) && !(sidecar && status.started == Some(true)) {
                 through = false;
                 break;
             }

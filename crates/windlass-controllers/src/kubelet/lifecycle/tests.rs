@@ -514,6 +514,24 @@ fn a_sidecar_starts_before_the_others_and_keeps_running() {
 }
 
 #[test]
+fn a_pod_keeps_running_while_a_sidecar_restarts() {
+    let spec = json!({
+        "initContainers": [{"name": "proxy", "image": "i", "restartPolicy": "Always", "command": ["sleep", "5"]}],
+        "containers": [{"name": "c", "image": "nginx"}],
+    });
+    let mut world = SimulatedPod::new(&[], spec);
+    assert_eq!(world.run_for(4.0).condition("Ready"), "True");
+    // The first restart is immediate, the second waits.
+    world.run_for(8.0);
+    let proxy = &world.status().init_container_statuses.as_ref().unwrap()[0];
+    assert!(proxy.state.as_ref().unwrap().waiting.is_some(), "{proxy:?}");
+    assert_eq!(world.phase(), "Running");
+    assert_eq!(world.condition("Initialized"), "True");
+    assert_eq!(world.condition("Ready"), "False ContainersNotReady");
+    assert_eq!(world.run_for(10.0).condition("Ready"), "True");
+}
+
+#[test]
 fn a_deleted_pod_stops_its_containers_and_may_go() {
     let mut world = SimulatedPod::new(&[], one());
     world.run_for(1.0).delete(30).run_for(0.0);

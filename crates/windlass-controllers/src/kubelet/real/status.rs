@@ -223,8 +223,7 @@ impl Renderer<'_> {
     fn set_conditions(&self, status: &mut PodStatus) {
         let generation = self.pod.metadata.generation;
         status.observed_generation = generation;
-        let gates = self.spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
-        let next = readiness::conditions(status, &gates.collect::<Vec<_>>());
+        let next = readiness::conditions(status, self.spec);
         let conditions = status.conditions.get_or_insert_default();
         for condition in next {
             let condition = PodCondition { observed_generation: generation, ..condition };

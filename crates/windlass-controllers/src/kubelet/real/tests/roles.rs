@@ -15,6 +15,11 @@ fn with_sidecar(container: &Value) -> Value {
     spec
 }
 
+fn message(stage: &Stage, condition: &str) -> Option<String> {
+    let conditions = stage.pod.status.clone().unwrap().conditions.unwrap();
+    conditions.into_iter().find(|found| found.type_ == condition).unwrap().message
+}
+
 #[test]
 fn a_sidecar_of_a_completed_pod_is_not_started_again() {
     let mut spec = with_sidecar(&json!({}));
@@ -23,4 +28,26 @@ fn a_sidecar_of_a_completed_pod_is_not_started_again() {
     stage.run_for(1.0).exits("c2", 0).run_for(60.0);
     assert_eq!((stage.state("side").as_str(), stage.phase().as_str()), ("Error 143", "Succeeded"));
     assert_eq!((stage.container("side").restart_count, stage.starts), (0, 2));
+}
+
+#[test]
+fn a_pod_is_ready_when_its_sidecars_are_ready() {
+    let probe = json!({"periodSeconds": 1, "failureThreshold": 1, "tcpSocket": {"port": 1}});
+    let mut stage = Stage::new(&with_sidecar(&json!({"readinessProbe": probe})));
+    stage.probes.insert("Readiness", "dial tcp");
+    stage.run_for(3.0);
+    assert_eq!((stage.phase().as_str(), stage.is_ready()), ("Running", false));
+    let unready = "containers with unready status: [side]";
+    assert_eq!(message(&stage, "ContainersReady").as_deref(), Some(unready));
+    stage.probes.clear();
+    stage.run_for(2.0);
+    assert!(stage.is_ready());
+}
+
+#[test]
+fn a_pod_stays_initialized_while_a_sidecar_restarts() {
+    let mut stage = Stage::new(&with_sidecar(&json!({})));
+    stage.run_for(1.0).exits("side1", 1).exits("side3", 1);
+    assert_eq!((stage.state("side").as_str(), stage.phase().as_str()), ("CrashLoopBackOff", "Running"));
+    assert!(crate::conditions::is_true(stage.pod.status.clone().unwrap().conditions.as_ref(), "Initialized"));
 }

@@ -16,6 +16,8 @@ use windlass_node::{
 #[derive(Default)]
 pub(crate) struct FakeRuntime {
     pub(crate) state: Mutex<State>,
+    /// The operations that wait, by name.
+    held: watch::Sender<BTreeSet<&'static str>>,
 }
 
 #[derive(Default)]
@@ -39,6 +41,10 @@ pub(crate) struct State {
     pub(crate) sockets: BTreeMap<SocketAddr, SocketAddr>,
     /// The number of the network.
     pub(crate) network: u64,
+    /// The operations that have begun, with the name of the operation and the sandbox.
+    pub(crate) begun: BTreeSet<(&'static str, String)>,
+    /// The operations that have ended.
+    pub(crate) ended: BTreeSet<(&'static str, String)>,
 }
 
 #[derive(Clone)]
@@ -57,6 +63,28 @@ impl FakeRuntime {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
+    }
+
+    /// Holds the operations with this name, until [`release`](Self::release).
+    pub(crate) fn hold(&self, operation: &'static str) {
+        self.held.send_if_modified(|held| held.insert(operation));
+    }
+
+    pub(crate) fn release(&self, operation: &'static str) {
+        self.held.send_if_modified(|held| held.remove(operation));
+    }
+
+    async fn begin(&self, operation: &'static str, sandbox: &str) {
+        self.state().begun.insert((operation, sandbox.to_owned()));
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| !held.contains(operation)).await.unwrap();
+    }
+
+    /// Returns whether a sandbox, or a container of the sandbox, is left.
+    pub(crate) fn has(&self, sandbox: &str) -> bool {
+        let state = self.state();
+        let runs = |known: &FakeContainer| known.sandbox == sandbox && known.end.borrow().is_none();
+        state.sandboxes.contains_key(sandbox) || state.containers.values().any(runs)
     }
 
     /// Returns the last container with this name, and the container's ID.
@@ -105,7 +133,11 @@ impl Runtime for FakeRuntime {
     }
 
     async fn create_sandbox(&self, spec: SandboxSpec) -> Result<(), RuntimeError> {
-        self.state().sandboxes.insert(spec.id.0.clone(), spec);
+        let id = spec.id.0.clone();
+        self.begin("create_sandbox", &id).await;
+        let mut state = self.state();
+        state.sandboxes.insert(id.clone(), spec);
+        state.ended.insert(("create_sandbox", id));
         Ok(())
     }
 
@@ -121,7 +153,9 @@ impl Runtime for FakeRuntime {
     }
 
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError> {
+        self.begin("start", &sandbox.0).await;
         let mut state = self.state();
+        state.ended.insert(("start", sandbox.0.clone()));
         let id = format!("{:064x}", state.containers.len() + 1);
         let container = FakeContainer { sandbox: sandbox.0.clone(), spec, end: watch::channel(None).0 };
         state.containers.insert(id.clone(), container);

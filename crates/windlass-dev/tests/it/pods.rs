@@ -142,6 +142,24 @@ async fn a_deleted_pod_is_stopped_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_pod_that_is_removed_by_force_while_it_starts_leaves_nothing() {
+    let stage = Stage::new(PodMode::Local).await;
+    for (operation, name) in [("create_sandbox", "created"), ("start", "started")] {
+        stage.runtime.hold(operation);
+        let uid = stage.create::<Pod>(pod(name, &json!({}))).await.uid().unwrap();
+        let of_pod = (operation, uid.clone());
+        let holds = |yes: bool, what: &str| if yes { Ok(()) } else { Err(what.to_owned()) };
+        eventually(|| async { holds(stage.runtime.state().begun.contains(&of_pod), "has not begun") }).await;
+        stage.api::<Pod>().delete(name, &DeleteParams::default().grace_period(0)).await.unwrap();
+        eventually(|| async { holds(stage.runtime.state().removed.contains(&uid), "is not removed") }).await;
+        stage.runtime.release(operation);
+        eventually(|| async { holds(stage.runtime.state().ended.contains(&of_pod), "has not ended") }).await;
+        eventually(|| async { holds(!stage.runtime.has(&uid), "is left") }).await;
+    }
+    stage.plane.stop().await;
+}
+
+#[tokio::test]
 async fn volumes_with_the_objects_of_the_cluster_are_read_only() {
     let stage = Stage::new(PodMode::Local).await;
     stage.create::<ConfigMap>(json!({"metadata": {"name": "cm"}, "data": {"k": "1"}})).await;

@@ -283,9 +283,14 @@ impl Runtime for Namespaces {
     }
 
     async fn remove_sandbox(&self, id: &SandboxId) -> Result<(), RuntimeError> {
-        // The sandbox is forgotten at the end, so that a removal that fails can be tried again.
-        let Ok(sandbox) = self.sandbox(id) else { return Ok(()) };
-        let _ = sandbox.link.ask(Operation::RemoveSandbox { sandbox: id.0.clone() }, Vec::new()).await;
+        if check_id(id).is_err() {
+            return Ok(());
+        }
+        // The sandbox is forgotten at the end, so that a removal that fails can be tried again. A container may have been started
+        // during an earlier removal.
+        if let Ok(sandbox) = self.sandbox(id) {
+            let _ = sandbox.link.ask(Operation::RemoveSandbox { sandbox: id.0.clone() }, Vec::new()).await;
+        }
         let containers: Vec<_> = {
             let containers = self.containers.lock();
             containers

@@ -149,14 +149,17 @@ impl Worker {
     /// Forgets a pod that is gone, ends the pod's programs, and removes the pod's files.
     pub(crate) fn discard(self: &Arc<Self>, uid: &str) {
         self.inbox().remove(uid);
-        self.tokens.forget(uid);
         let Some(key) = self.pods.remove(uid) else { return };
         let (worker, uid) = (Arc::clone(self), uid.to_owned());
-        tokio::spawn(async move {
-            worker.remove(&uid).await;
-            let logs = worker.pods.log_directory(&key, &uid);
-            let _ = tokio::fs::remove_dir_all(logs).await;
-        });
+        tokio::spawn(async move { worker.clear(&key, &uid).await });
+    }
+
+    /// Removes the tokens, the sandbox, the files and the logs of a pod that is gone.
+    async fn clear(&self, key: &ObjectKey, uid: &str) {
+        self.tokens.forget(uid);
+        self.remove(uid).await;
+        let logs = self.pods.log_directory(key, uid);
+        let _ = tokio::fs::remove_dir_all(logs).await;
     }
 
     /// Performs an action in the background.
@@ -167,6 +170,7 @@ impl Worker {
 
     async fn perform(self: Arc<Self>, job: Arc<Job>, action: Action) {
         let runtime = self.pods.runtime();
+        let makes = matches!(action, Action::PrepareVolumes | Action::CreateSandbox | Action::Start { .. });
         let observation = match action {
             Action::PrepareVolumes => Observation::Volumes(self.prepare_volumes(&job).await),
             Action::CreateSandbox => Observation::Sandbox(self.create_sandbox(&job).await),
@@ -216,6 +220,10 @@ impl Worker {
                 return;
             }
         };
+        // A pod that was discarded during the action has been removed before the end of the action.
+        if makes && !self.pods.contains(&job.uid) {
+            self.clear(&job.key, &job.uid).await;
+        }
         self.report(&job, observation).await;
     }
 

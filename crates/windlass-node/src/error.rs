@@ -16,6 +16,9 @@ pub enum RuntimeError {
     /// There is no such sandbox, container or image.
     #[error("{0} not found")]
     NotFound(String),
+    /// The sandbox of a container has ended by itself, with all containers. A kubelet makes another sandbox.
+    #[error("sandbox {0} has ended")]
+    SandboxEnded(String),
     /// This runtime, or this machine, cannot do it.
     #[error("{0}")]
     Unsupported(String),

@@ -45,7 +45,8 @@ pub trait Runtime: Send + Sync + 'static {
     /// does not exist is no error.
     async fn remove_sandbox(&self, sandbox: &SandboxId) -> Result<(), RuntimeError>;
 
-    /// Starts a container in a sandbox. Its output goes to the log file of `spec`, in the format of the CRI.
+    /// Starts a container in a sandbox. Its output goes to the log file of `spec`, in the format of the CRI. After
+    /// [`SandboxEnded`](RuntimeError::SandboxEnded), the caller removes the sandbox and creates the sandbox again.
     async fn start(&self, sandbox: &SandboxId, spec: ContainerSpec) -> Result<ContainerId, RuntimeError>;
 
     /// Waits until the container has ended. Returns at once if the container has ended before.

@@ -162,7 +162,7 @@ impl RunningPods {
     }
 
     /// Returns the sandbox of a pod, or an error if the pod has no sandbox yet.
-    fn sandbox(&self, uid: &str) -> Option<Result<SandboxId, RuntimeError>> {
+    pub(super) fn sandbox(&self, uid: &str) -> Option<Result<SandboxId, RuntimeError>> {
         let has_sandbox = self.pods().get(uid)?.has_sandbox;
         let missing = || RuntimeError::NotFound("the sandbox of the pod".to_owned());
         Some(has_sandbox.then(|| SandboxId(uid.to_owned())).ok_or_else(missing))

@@ -347,7 +347,9 @@ impl Runtime for Namespaces {
             }
             Err(error) => {
                 let _ = tokio::task::spawn_blocking(move || state::remove_tree(&directory)).await;
-                Err(error)
+                // All sandboxes of a helper end with the helper.
+                let has_ended = found.link.is_closed();
+                Err(if has_ended { RuntimeError::SandboxEnded(sandbox.0.clone()) } else { error })
             }
         }
     }

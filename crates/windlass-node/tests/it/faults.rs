@@ -363,3 +363,37 @@ async fn many_pods() {
     }
     println!("removed in {:?}", start.elapsed());
 }
+
+/// Returns the parent of the process with these words, by the files of the kernel.
+fn parent_of(words: &str) -> Option<String> {
+    let wanted = words.replace(' ', "\0") + "\0";
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let mut found =
+        processes.filter(|path| fs::read_to_string(path.join("cmdline")).is_ok_and(|text| text == wanted));
+    let status = fs::read_to_string(found.next()?.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:\t")).map(str::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_runs_again_after_the_end_of_the_helper() {
+    let Some(fixture) = fixture().await else { return };
+    let pod = fixture.sandbox("helper").await;
+    let words = format!("sleep {}", 1_000_000 + std::process::id());
+    let id = fixture.runtime.start(&pod, fixture.script(&format!("echo ready; exec {words}"))).await.unwrap();
+    fixture.logged("ready").await;
+    let begun = Instant::now();
+    let helper = loop {
+        if let Some(helper) = parent_of(&words) {
+            break helper;
+        }
+        assert!(begun.elapsed() < stretched(Duration::from_secs(10)), "the program does not run");
+    };
+    assert!(Command::new("kill").args(["-9", &helper]).status().unwrap().success());
+    assert_eq!(fixture.ended(&id).await.code, 137);
+    let error = fixture.runtime.start(&pod, fixture.script("true")).await.unwrap_err();
+    assert!(matches!(&error, RuntimeError::SandboxEnded(name) if *name == pod.0), "{error:?}");
+    fixture.runtime.remove_sandbox(&pod).await.unwrap();
+    let pod = fixture.sandbox("helper").await;
+    let (code, log) = fixture.run(&pod, fixture.script("echo again")).await;
+    assert_eq!((code, log.as_str()), (0, "again\n"));
+}

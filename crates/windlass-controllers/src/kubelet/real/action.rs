@@ -83,6 +83,10 @@ pub(crate) enum Observation {
         container: String,
         outcome: Result<ContainerId, StartError>,
     },
+    /// A container did not start, because the sandbox has ended by itself.
+    SandboxEnded {
+        container: String,
+    },
     PostStarted {
         id: ContainerId,
         outcome: Result<(), String>,

@@ -350,6 +350,21 @@ impl ContainerMemory {
         self.state = State::Running(Box::new(running));
     }
 
+    /// Waits for another sandbox: the container did not start.
+    pub(crate) fn wait_for_sandbox(&mut self) {
+        if self.is_starting() {
+            self.state = State::New;
+        }
+    }
+
+    /// Begins a container anew, also after a success.
+    pub(crate) fn begin_anew(&mut self, out: &mut Output) {
+        let State::Ended(ended) = &self.state else { return };
+        let ended = ended.clone();
+        self.put_away(ended, out);
+        self.state = State::New;
+    }
+
     fn start_failed(&mut self, around: Surroundings<'_>, error: StartError, out: &mut Output) {
         let now = around.now;
         let runs = error.reason == "RunContainerError";
@@ -417,14 +432,19 @@ impl ContainerMemory {
             return out.wake(retry_at);
         }
         let ended = ended.clone();
+        self.put_away(ended, out);
+        self.crashes = self.crashes.saturating_add(1);
+        self.restarted_at = Some(now);
+        self.begin(around, out);
+    }
+
+    /// Remembers an end as the last end, before the next start.
+    fn put_away(&mut self, ended: Ended, out: &mut Output) {
         if let Some(id) = &ended.id {
             out.actions.push(Action::Forget { id: id.clone() });
         }
         self.last = Some(ended);
         self.restarts = self.restarts.saturating_add(1);
-        self.crashes = self.crashes.saturating_add(1);
-        self.restarted_at = Some(now);
-        self.begin(around, out);
     }
 
     /// Returns the pause before the next restart: none after the first end, then 10 s, doubled up to 5 minutes.

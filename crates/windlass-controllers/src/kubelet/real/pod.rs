@@ -26,6 +26,7 @@ const MOUNT_AGAIN: Duration = Duration::from_millis(500);
 const MOUNT_AGAIN_AT_MOST: Duration = Duration::from_mins(2);
 /// The pause before a sandbox is created again.
 const SANDBOX_AGAIN: Duration = Duration::from_secs(10);
+const SANDBOX_CHANGED: &str = "Pod sandbox changed, it will be killed and re-created.";
 const DEADLINE_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
 
 /// Performs all transitions that are due.
@@ -163,6 +164,7 @@ impl PodMachine<'_> {
             Observation::Started { container, outcome } => {
                 self.of_name(&container, |memory, around, out| memory.started(around, outcome, out));
             }
+            Observation::SandboxEnded { container } => self.sandbox_ended(&container),
             Observation::PostStarted { id, outcome } => {
                 self.of_id(&id, |running, around, out| running.post_started(around, outcome, out));
             }
@@ -176,6 +178,24 @@ impl PodMachine<'_> {
                 if let Some(name) = self.name_of(&id) {
                     self.of_name(&name, |memory, _, _| memory.exited(&exit, message, now));
                 }
+            }
+        }
+    }
+
+    /// Replaces a sandbox that has ended by itself, with all containers. The init containers run again.
+    fn sandbox_ended(&mut self, container: &str) {
+        if let Some(memory) = self.memory.containers.get_mut(container) {
+            memory.wait_for_sandbox();
+        }
+        if self.memory.sandbox != Part::Ready || self.is_ending() {
+            return;
+        }
+        self.out.event(EventType::Normal, "SandboxChanged", SANDBOX_CHANGED.to_owned());
+        self.memory.sandbox = Part::Failed { failures: 0, retry_at: self.now };
+        self.memory.is_initialised = false;
+        for init in self.spec.init_containers.iter().flatten().filter(|init| !is_sidecar(init)) {
+            if let Some(memory) = self.memory.containers.get_mut(&init.name) {
+                memory.begin_anew(&mut self.out);
             }
         }
     }

@@ -188,7 +188,8 @@ impl Renderer<'_> {
                 memory.running().is_some() || memory.ended().is_some() || memory.last.is_some()
             })
         };
-        let is_live = self.memory.is_initialised && self.spec.containers.iter().any(has_run);
+        // A pod with another sandbox runs its init containers again, and stays Running.
+        let is_live = self.spec.containers.iter().any(has_run);
         let live = if is_live { "Running" } else { "Pending" };
         if is_busy {
             return live;

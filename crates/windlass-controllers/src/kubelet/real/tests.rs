@@ -257,6 +257,26 @@ fn a_program_that_ignores_its_signal_is_killed_at_the_deadline() {
 }
 
 #[test]
+fn a_pod_whose_sandbox_has_ended_gets_another() {
+    let mut spec = one(&json!({}));
+    spec["initContainers"] = json!([{"name": "i", "image": "i"}]);
+    let mut stage = Stage::new(&spec);
+    stage.run_for(1.0).exits("i1", 0).run_for(1.0);
+    assert_eq!((stage.phase().as_str(), stage.starts), ("Running", 2));
+    // All containers end with the sandbox.
+    stage.sandbox_ended = true;
+    stage.exits("c2", 137);
+    stage.assert_event("SandboxChanged: Pod sandbox changed, it will be killed and re-created.");
+    let sandboxes = stage.actions.iter().filter(|action| **action == Action::CreateSandbox).count();
+    assert_eq!((sandboxes, stage.state("i").as_str(), stage.phase().as_str()), (2, "Running", "Running"));
+    stage.exits("i3", 0).run_for(1.0);
+    assert_eq!((stage.state("c").as_str(), stage.starts), ("Running", 4));
+    assert_eq!((stage.container("i").restart_count, stage.container("c").restart_count), (1, 1));
+    stage.delete(30).run_for(1.0);
+    assert!(stage.removed);
+}
+
+#[test]
 fn the_hook_before_the_stop_has_the_grace_period_and_two_seconds_remain() {
     let hook = json!({"lifecycle": {"preStop": {"exec": {"command": ["x"]}}}});
     let signals = |stage: &Stage| -> Vec<Option<i32>> {

@@ -189,10 +189,14 @@ impl Worker {
             }
             Action::Start { container, attempt, image } => {
                 let outcome = self.start(&job, &container, attempt, image).await;
-                if let Ok(id) = &outcome {
-                    self.watch(&job, &container, attempt, id.clone());
+                match outcome {
+                    Ok(Some(id)) => {
+                        self.watch(&job, &container, attempt, id.clone());
+                        Observation::Started { container, outcome: Ok(id) }
+                    }
+                    Ok(None) => Observation::SandboxEnded { container },
+                    Err(error) => Observation::Started { container, outcome: Err(error) },
                 }
-                Observation::Started { container, outcome }
             }
             Action::PostStart { container, id } => {
                 let outcome = self.hook(&job, &container, &id, false).await;
@@ -286,6 +290,11 @@ impl Worker {
     async fn create_sandbox(&self, job: &Job) -> Result<(), String> {
         let sandbox = job.sandbox();
         let spec = super::spec::sandbox(job)?;
+        if matches!(self.pods.sandbox(&job.uid), Some(Ok(_))) {
+            let removed = self.pods.runtime().remove_sandbox(&sandbox).await;
+            removed.map_err(|error| format!("remove the sandbox that has ended: {error}"))?;
+            self.pods.set_sandbox(&job.uid, false);
+        }
         within(self.pods.runtime().create_sandbox(spec)).await.map_err(|error| error.to_string())?;
         self.pods.set_sandbox(&job.uid, true);
         if job.spec.host_network == Some(true) {
@@ -317,13 +326,14 @@ impl Worker {
         self.pods.runtime().pull(&image, &credentials).await
     }
 
+    /// Starts a container. Returns `None` if the sandbox has ended by itself.
     async fn start(
         &self,
         job: &Job,
         name: &str,
         attempt: u32,
         image: Image,
-    ) -> Result<ContainerId, StartError> {
+    ) -> Result<Option<ContainerId>, StartError> {
         let config = |message| StartError { reason: "CreateContainerConfigError", message };
         let missing = || config(format!("the pod has no container {name:?}"));
         let container = find_container(&job.spec, name).ok_or_else(missing)?;
@@ -331,17 +341,14 @@ impl Worker {
         let directory = self.pods.pod_directory(&job.uid);
         let log = self.pods.log_file(&job.key, &job.uid, name, attempt);
         let spec = super::spec::container(job, &objects, &container, attempt, image, &directory, log)?;
-        let started = within(self.pods.runtime().start(&job.sandbox(), spec)).await;
-        let id = started.map_err(|error| {
-            let reason = match error {
-                RuntimeError::Config(_) => "CreateContainerConfigError",
-                RuntimeError::Start(_) => "RunContainerError",
-                _ => "CreateContainerError",
-            };
-            StartError { reason, message: error.to_string() }
-        })?;
-        self.pods.set_started(&job.uid, name, id.clone(), attempt);
-        Ok(id)
+        match within(self.pods.runtime().start(&job.sandbox(), spec)).await {
+            Ok(id) => {
+                self.pods.set_started(&job.uid, name, id.clone(), attempt);
+                Ok(Some(id))
+            }
+            Err(RuntimeError::SandboxEnded(_)) => Ok(None),
+            Err(error) => Err(start_error(&error)),
+        }
     }
 
     /// Waits for the end of a container in the background.
@@ -390,6 +397,16 @@ impl Worker {
 
 fn image_of(job: &Job, container: &str) -> String {
     find_container(&job.spec, container).and_then(|container| container.image).unwrap_or_default()
+}
+
+/// Returns the failure of a start, with the reason that a kubelet shows.
+fn start_error(error: &RuntimeError) -> StartError {
+    let reason = match error {
+        RuntimeError::Config(_) => "CreateContainerConfigError",
+        RuntimeError::Start(_) => "RunContainerError",
+        _ => "CreateContainerError",
+    };
+    StartError { reason, message: error.to_string() }
 }
 
 async fn within<T>(work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, RuntimeError> {

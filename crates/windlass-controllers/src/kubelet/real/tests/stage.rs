@@ -37,6 +37,8 @@ pub(super) struct Stage {
     pub(super) renew_after: Option<SignedDuration>,
     /// The pull of this container does not end by itself.
     pub(super) hold_pull: Option<&'static str>,
+    /// The sandbox has ended by itself.
+    pub(super) sandbox_ended: bool,
     /// Starts do not end by themselves.
     pub(super) hold_start: bool,
     /// The results of probes; a probe without a result succeeds.
@@ -67,6 +69,7 @@ impl Stage {
             mount_error: None,
             renew_after: None,
             hold_pull: None,
+            sandbox_ended: false,
             hold_start: false,
             probes: BTreeMap::new(),
             hold_hooks: false,
@@ -96,7 +99,10 @@ impl Stage {
                 let renew_at = self.renew_after.map(|life| self.now + life);
                 Observation::Volumes(self.mount_error.clone().map_or(Ok(renew_at), Err))
             }
-            Action::CreateSandbox => Observation::Sandbox(Ok(())),
+            Action::CreateSandbox => {
+                self.sandbox_ended = false;
+                Observation::Sandbox(Ok(()))
+            }
             Action::RemoveSandbox => Observation::SandboxRemoved,
             Action::FindImage { container } => {
                 let image = self.present.then(image);
@@ -110,6 +116,9 @@ impl Stage {
                 Observation::Pulled { container: container.clone(), outcome, took }
             }
             Action::Start { .. } if self.hold_start => return,
+            Action::Start { container, .. } if self.sandbox_ended => {
+                Observation::SandboxEnded { container: container.clone() }
+            }
             Action::Start { container, .. } => {
                 self.starts += 1;
                 let id = ContainerId(format!("{container}{}", self.starts));

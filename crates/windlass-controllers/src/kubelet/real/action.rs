@@ -67,7 +67,7 @@ pub(crate) enum Observation {
     /// An object that the pod refers to has changed.
     ObjectsChanged,
     Sandbox(Result<(), String>),
-    SandboxRemoved,
+    SandboxRemoved(Result<(), String>),
     /// An answer to `FindImage`.
     Found {
         container: String,

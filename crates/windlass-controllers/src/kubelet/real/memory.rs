@@ -37,7 +37,14 @@ pub(crate) enum Part {
         failures: u32,
     },
     Ready,
-    Removing,
+    Removing {
+        failures: u32,
+    },
+    /// The removal has failed.
+    NotRemoved {
+        failures: u32,
+        retry_at: Timestamp,
+    },
     Removed,
 }
 
@@ -51,14 +58,39 @@ impl Part {
                 out.wake(retry_at);
                 None
             }
-            Self::Busy { .. } | Self::Ready | Self::Removing | Self::Removed => None,
+            _ => None,
         }
     }
 
+    /// Returns the number of earlier failures if the removal is due.
+    pub(super) fn is_removal_due(self, now: Timestamp, out: &mut Output) -> Option<u32> {
+        match self {
+            Self::Ready | Self::Absent | Self::Failed { .. } => Some(0),
+            Self::NotRemoved { failures, retry_at } if retry_at <= now => Some(failures),
+            Self::NotRemoved { retry_at, .. } => {
+                out.wake(retry_at);
+                None
+            }
+            Self::Busy { .. } | Self::Removing { .. } | Self::Removed => None,
+        }
+    }
+
+    /// Returns the part after a failure: the pause is `first`, doubled with each failure up to `most`.
     pub(super) fn failed(self, first: Duration, most: Duration, now: Timestamp) -> Self {
-        let Self::Busy { failures } = self else { return self };
-        let pause = first.saturating_mul(1_u32 << failures.min(12)).min(most);
-        let retry_at = now.checked_add(pause).unwrap_or(now);
-        Self::Failed { failures: failures.saturating_add(1), retry_at }
+        let retry = |failures: u32| {
+            let pause = first.saturating_mul(1_u32 << failures.min(12)).min(most);
+            (failures.saturating_add(1), now.checked_add(pause).unwrap_or(now))
+        };
+        match self {
+            Self::Busy { failures } => {
+                let (failures, retry_at) = retry(failures);
+                Self::Failed { failures, retry_at }
+            }
+            Self::Removing { failures } => {
+                let (failures, retry_at) = retry(failures);
+                Self::NotRemoved { failures, retry_at }
+            }
+            other => other,
+        }
     }
 }

@@ -26,6 +26,9 @@ const MOUNT_AGAIN: Duration = Duration::from_millis(500);
 const MOUNT_AGAIN_AT_MOST: Duration = Duration::from_mins(2);
 /// The pause before a sandbox is created again.
 const SANDBOX_AGAIN: Duration = Duration::from_secs(10);
+/// The first and the longest pause before a sandbox is removed again.
+const REMOVE_AGAIN: Duration = Duration::from_secs(1);
+const REMOVE_AGAIN_AT_MOST: Duration = Duration::from_secs(10);
 const SANDBOX_CHANGED: &str = "Pod sandbox changed, it will be killed and re-created.";
 const DEADLINE_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
 
@@ -154,7 +157,11 @@ impl PodMachine<'_> {
                 self.out.event(EventType::Warning, "FailedCreatePodSandBox", text);
                 self.memory.sandbox = self.memory.sandbox.failed(SANDBOX_AGAIN, SANDBOX_AGAIN, now);
             }
-            Observation::SandboxRemoved => self.memory.sandbox = Part::Removed,
+            Observation::SandboxRemoved(Ok(())) => self.memory.sandbox = Part::Removed,
+            Observation::SandboxRemoved(Err(why)) => {
+                self.out.event(EventType::Warning, "FailedKillPod", format!("error killing pod: {why}"));
+                self.memory.sandbox = self.memory.sandbox.failed(REMOVE_AGAIN, REMOVE_AGAIN_AT_MOST, now);
+            }
             Observation::Found { container, outcome } => {
                 self.of_name(&container, |memory, around, out| memory.found(around, outcome, out));
             }
@@ -423,9 +430,9 @@ impl PodMachine<'_> {
 
     fn remove_sandbox(&mut self) {
         if self.is_stopped()
-            && matches!(self.memory.sandbox, Part::Ready | Part::Absent | Part::Failed { .. })
+            && let Some(failures) = self.memory.sandbox.is_removal_due(self.now, &mut self.out)
         {
-            self.memory.sandbox = Part::Removing;
+            self.memory.sandbox = Part::Removing { failures };
             self.out.actions.push(Action::RemoveSandbox);
         }
     }

@@ -15,6 +15,9 @@ use super::probe::{Due, ProbeCounter, ProbeKind};
 /// The shortest time between the stop signal and SIGKILL after a `preStop` hook.
 const LEAST_GRACE: Duration = Duration::from_secs(2);
 
+/// The pause before SIGKILL is sent again to a container that still runs.
+const KILL_AGAIN: Duration = Duration::from_secs(10);
+
 /// A container whose process runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
@@ -180,7 +183,7 @@ impl Running {
         let deadline = around.now.checked_add(grace).unwrap_or(Timestamp::MAX);
         if let Some(stop) = &mut self.stop {
             stop.restart &= restart;
-            if !stop.is_extended {
+            if !stop.is_extended && stop.phase != StopPhase::Killed {
                 stop.deadline = stop.deadline.min(deadline);
             }
             return;
@@ -199,9 +202,6 @@ impl Running {
 
     fn continue_stop(&mut self, around: Surroundings<'_>, out: &mut Output) {
         let Some(stop) = &mut self.stop else { return };
-        if stop.phase == StopPhase::Killed {
-            return;
-        }
         if stop.deadline > around.now {
             return out.wake(stop.deadline);
         }
@@ -210,6 +210,9 @@ impl Running {
         }
         stop.phase = StopPhase::Killed;
         out.actions.push(Action::Signal { id: self.id.clone(), signal: Some(9) });
+        // The runtime may have failed to send the signal.
+        stop.deadline = around.now.checked_add(KILL_AGAIN).unwrap_or(Timestamp::MAX);
+        out.wake(stop.deadline);
     }
 }
 

@@ -35,7 +35,11 @@ impl Renderer<'_> {
         let host = &self.addresses.host_ip;
         status.host_ip = Some(host.clone());
         status.host_ips = Some(vec![HostIP { ip: host.clone() }]);
-        if matches!(self.memory.sandbox, Part::Ready | Part::Removing | Part::Removed)
+        let has_sandbox = matches!(
+            self.memory.sandbox,
+            Part::Ready | Part::Removing { .. } | Part::NotRemoved { .. } | Part::Removed
+        );
+        if has_sandbox
             && status.pod_ip.is_none()
             && let Some(ip) = self.address()
         {

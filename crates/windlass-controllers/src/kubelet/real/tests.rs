@@ -257,6 +257,33 @@ fn a_program_that_ignores_its_signal_is_killed_at_the_deadline() {
 }
 
 #[test]
+fn a_program_that_outlives_its_kill_is_killed_again() {
+    let mut stage = Stage::new(&one(&json!({})));
+    (stage.obedient, stage.immortal) = (false, true);
+    stage.run_for(1.0).delete(5).run_for(60.0);
+    let kills =
+        stage.actions.iter().filter(|action| matches!(action, Action::Signal { signal: Some(9), .. }));
+    assert!(kills.count() > 2 && !stage.removed);
+    stage.immortal = false;
+    stage.run_for(15.0);
+    assert!(stage.removed);
+}
+
+#[test]
+fn a_pod_stays_until_its_sandbox_is_removed() {
+    let mut stage = Stage::new(&one(&json!({})));
+    stage.removal_error = Some("the runtime does not answer".into());
+    stage.run_for(1.0).delete(30).run_for(120.0);
+    stage.assert_event("FailedKillPod: error killing pod: the runtime does not answer");
+    let removals =
+        |stage: &Stage| stage.actions.iter().filter(|action| **action == Action::RemoveSandbox).count();
+    assert!(removals(&stage) > 10 && !stage.removed, "{}", removals(&stage));
+    stage.removal_error = None;
+    stage.run_for(10.0);
+    assert!(stage.removed);
+}
+
+#[test]
 fn a_pod_whose_sandbox_has_ended_gets_another() {
     let mut spec = one(&json!({}));
     spec["initContainers"] = json!([{"name": "i", "image": "i"}]);

@@ -36,7 +36,7 @@ use crate::kubelet::services::ServiceProxy;
 
 /// The longest time that the runtime may take to create a sandbox or to start a container.
 const RUNTIME_LIMIT: Duration = Duration::from_mins(2);
-/// How often the removal of a sandbox is tried, and the pause between.
+/// How often the removal of the sandbox of a pod that is gone is tried, and the pause between.
 const REMOVALS: u32 = 5;
 const REMOVE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -157,7 +157,15 @@ impl Worker {
     /// Removes the tokens, the sandbox, the files and the logs of a pod that is gone.
     async fn clear(&self, key: &ObjectKey, uid: &str) {
         self.tokens.forget(uid);
-        self.remove(uid).await;
+        for attempt in 1..=REMOVALS {
+            match self.remove(uid).await {
+                Ok(()) => break,
+                Err(error) => tracing::warn!(pod = uid, %error, attempt, "a sandbox was not removed"),
+            }
+            tokio::time::sleep(REMOVE_AGAIN).await;
+        }
+        // Secrets go, also if the sandbox stays.
+        let _ = tokio::fs::remove_dir_all(self.pods.pod_directory(uid)).await;
         let logs = self.pods.log_directory(key, uid);
         let _ = tokio::fs::remove_dir_all(logs).await;
     }
@@ -175,8 +183,8 @@ impl Worker {
             Action::PrepareVolumes => Observation::Volumes(self.prepare_volumes(&job).await),
             Action::CreateSandbox => Observation::Sandbox(self.create_sandbox(&job).await),
             Action::RemoveSandbox => {
-                self.remove(&job.uid).await;
-                Observation::SandboxRemoved
+                let removed = self.remove(&job.uid).await;
+                Observation::SandboxRemoved(removed.map_err(|error| error.to_string()))
             }
             Action::FindImage { container } => {
                 let outcome = self.find_image(&job, &container).await;
@@ -231,18 +239,12 @@ impl Worker {
         self.report(&job, observation).await;
     }
 
-    async fn remove(&self, uid: &str) {
-        let sandbox = SandboxId(uid.to_owned());
+    /// Removes the sandbox of a pod, then the pod's files except logs.
+    async fn remove(&self, uid: &str) -> Result<(), RuntimeError> {
         self.pods.set_sandbox(uid, false);
-        for attempt in 1..=REMOVALS {
-            match self.pods.runtime().remove_sandbox(&sandbox).await {
-                Ok(()) => break,
-                Err(error) => tracing::warn!(pod = uid, %error, attempt, "a sandbox was not removed"),
-            }
-            tokio::time::sleep(REMOVE_AGAIN).await;
-        }
-        let directory = self.pods.pod_directory(uid);
-        let _ = tokio::fs::remove_dir_all(directory).await;
+        self.pods.runtime().remove_sandbox(&SandboxId(uid.to_owned())).await?;
+        let _ = tokio::fs::remove_dir_all(self.pods.pod_directory(uid)).await;
+        Ok(())
     }
 
     /// Writes the files of all volumes. Returns when a token has to be renewed.

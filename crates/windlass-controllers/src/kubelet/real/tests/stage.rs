@@ -39,6 +39,8 @@ pub(super) struct Stage {
     pub(super) hold_pull: Option<&'static str>,
     /// The sandbox has ended by itself.
     pub(super) sandbox_ended: bool,
+    /// The sandbox cannot be removed.
+    pub(super) removal_error: Option<String>,
     /// Starts do not end by themselves.
     pub(super) hold_start: bool,
     /// The results of probes; a probe without a result succeeds.
@@ -47,6 +49,8 @@ pub(super) struct Stage {
     pub(super) hold_hooks: bool,
     /// True if containers obey the stop signal.
     pub(super) obedient: bool,
+    /// The runtime fails to kill containers.
+    pub(super) immortal: bool,
 }
 
 impl Stage {
@@ -70,10 +74,12 @@ impl Stage {
             renew_after: None,
             hold_pull: None,
             sandbox_ended: false,
+            removal_error: None,
             hold_start: false,
             probes: BTreeMap::new(),
             hold_hooks: false,
             obedient: true,
+            immortal: false,
         }
     }
 
@@ -103,7 +109,9 @@ impl Stage {
                 self.sandbox_ended = false;
                 Observation::Sandbox(Ok(()))
             }
-            Action::RemoveSandbox => Observation::SandboxRemoved,
+            Action::RemoveSandbox => {
+                Observation::SandboxRemoved(self.removal_error.clone().map_or(Ok(()), Err))
+            }
             Action::FindImage { container } => {
                 let image = self.present.then(image);
                 let outcome = Ok(FoundImage { image, may_pull: !self.present });
@@ -130,7 +138,7 @@ impl Stage {
             Action::PreStop { id, .. } => Observation::PreStopped { id: id.clone(), outcome: Ok(()) },
             Action::Signal { id, signal } => {
                 let number = signal.unwrap_or(15);
-                if !self.obedient && number != 9 {
+                if self.immortal || (!self.obedient && number != 9) {
                     return;
                 }
                 self.exit_of(&id.0, 128 + number, None)

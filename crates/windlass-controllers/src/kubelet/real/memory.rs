@@ -16,6 +16,8 @@ pub(crate) struct RealMemory {
     /// When the files of the volumes are written again.
     pub(super) refresh_at: Option<Timestamp>,
     pub(super) is_refreshing: bool,
+    /// The digest of the labels and annotations at the last write of the volumes, for volumes of the downward API.
+    pub(super) metadata: Option<u64>,
     /// True if all init containers have completed or, for sidecars, started.
     pub is_initialised: bool,
     /// True if `activeDeadlineSeconds` has passed.

@@ -3,9 +3,10 @@
 //! As `lifecycle` for simulated pods: takes the object, the observations and the time, and returns the next status and the actions.
 //! The status follows from the memory alone, so that no status shows a process that is not there.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec, PodStatus, Volume};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube_core::ResourceExt;
 use windlass_node::ContainerId;
@@ -300,10 +301,13 @@ impl PodMachine<'_> {
     fn mount(&mut self) -> bool {
         if let Some(failures) = self.memory.volumes.is_due(self.now, &mut self.out) {
             self.memory.volumes = Part::Busy { failures };
-            self.out.actions.push(Action::PrepareVolumes);
+            self.prepare_volumes();
         }
         if self.memory.volumes != Part::Ready {
             return false;
+        }
+        if self.memory.metadata != self.metadata() {
+            self.memory.refresh_at = Some(self.now);
         }
         match self.memory.refresh_at {
             // The result of the write that is under way comes first.
@@ -311,12 +315,31 @@ impl PodMachine<'_> {
             Some(refresh_at) if refresh_at <= self.now => {
                 self.memory.refresh_at = None;
                 self.memory.is_refreshing = true;
-                self.out.actions.push(Action::PrepareVolumes);
+                self.prepare_volumes();
             }
             Some(refresh_at) => self.out.wake(refresh_at),
             None => {}
         }
         true
+    }
+
+    fn prepare_volumes(&mut self) {
+        self.memory.metadata = self.metadata();
+        self.out.actions.push(Action::PrepareVolumes);
+    }
+
+    /// Returns a digest of the labels and annotations, if a volume may show the labels or annotations.
+    fn metadata(&self) -> Option<u64> {
+        let shows = |volume: &Volume| {
+            let mut sources =
+                volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
+            volume.downward_api.is_some() || sources.any(|source| source.downward_api.is_some())
+        };
+        self.spec.volumes.iter().flatten().any(shows).then(|| {
+            let mut hasher = DefaultHasher::new();
+            (&self.pod.metadata.labels, &self.pod.metadata.annotations).hash(&mut hasher);
+            hasher.finish()
+        })
     }
 
     fn ensure_sandbox(&mut self) -> bool {

@@ -467,6 +467,30 @@ fn a_volume_that_cannot_be_mounted_holds_the_pod_back() {
 }
 
 #[test]
+fn volumes_of_the_downward_api_follow_the_labels() {
+    let writes =
+        |stage: &Stage| stage.actions.iter().filter(|action| **action == Action::PrepareVolumes).count();
+    let labels = json!([{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]);
+    for (volume, follows) in [
+        (json!({"name": "v", "downwardAPI": {"items": labels}}), true),
+        (json!({"name": "v", "projected": {"sources": [{"downwardAPI": {"items": labels}}]}}), true),
+        (json!({"name": "v", "emptyDir": {}}), false),
+    ] {
+        let mut spec = one(&json!({}));
+        spec["volumes"] = json!([volume]);
+        let mut stage = Stage::new(&spec);
+        stage.run_for(1.0);
+        stage.wake_at = Some(stage.now);
+        stage.run_for(1.0);
+        assert_eq!(writes(&stage), 1, "{volume}");
+        stage.pod.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+        stage.wake_at = Some(stage.now);
+        stage.run_for(1.0);
+        assert_eq!(writes(&stage), 1 + usize::from(follows), "{volume}");
+    }
+}
+
+#[test]
 fn an_ephemeral_container_joins_a_running_pod() {
     let mut stage = Stage::new(&one(&json!({})));
     stage.run_for(1.0);

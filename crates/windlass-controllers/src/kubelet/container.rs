@@ -9,34 +9,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
+use super::restart::Restart;
 use super::script::ContainerScript;
-
-/// When a terminated container is restarted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RestartPolicy {
-    Always,
-    OnFailure,
-    Never,
-}
-
-impl RestartPolicy {
-    /// Parses a pod's `restartPolicy`.
-    pub(super) fn of(policy: Option<&str>) -> Self {
-        match policy {
-            Some("Never") => Self::Never,
-            Some("OnFailure") => Self::OnFailure,
-            _ => Self::Always,
-        }
-    }
-
-    pub(super) fn applies(self, exit_code: i32) -> bool {
-        match self {
-            Self::Always => true,
-            Self::OnFailure => exit_code != 0,
-            Self::Never => false,
-        }
-    }
-}
 
 /// A change of a container's state, for the pod's Events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +67,7 @@ pub(super) struct ContainerMemory {
 /// A container: script, restart policy and state.
 pub(super) struct Container<'a> {
     pub script: &'a ContainerScript,
-    pub restart: RestartPolicy,
+    pub restart: Restart<'a>,
     pub environment: Environment,
     /// The pod in messages of the kubelet: `NAME_NAMESPACE(UID)`.
     pub pod: &'a str,

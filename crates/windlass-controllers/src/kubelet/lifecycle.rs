@@ -15,10 +15,11 @@ use kube_core::ResourceExt;
 use windlass_runtime::events::EventType;
 
 use super::choice::Simulation;
-use super::container::{ContainerMemory, RestartPolicy, waiting_for};
+use super::container::{ContainerMemory, waiting_for};
 use super::pod_event::PodEvent;
 use super::readiness;
 use super::resolve::{MountError, Objects};
+use super::restart::Restart;
 use super::script::ContainerScript;
 
 /// The state of a pod beside the object. Without the state, only times are less precise.
@@ -212,11 +213,12 @@ impl PodLifecycle<'_> {
     }
 
     fn phase(&self, initialised: bool) -> &'static str {
-        let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
-        let failed_init =
-            self.status.init_container_statuses.iter().flatten().any(|status| {
-                exit_code(status).is_some_and(|code| code != 0 && restart == RestartPolicy::Never)
-            });
+        let inits = self.spec.init_containers.iter().flatten();
+        let mut inits = inits.zip(self.status.init_container_statuses.iter().flatten());
+        let failed_init = inits.any(|(init, status)| {
+            exit_code(status)
+                .is_some_and(|code| code != 0 && !Restart::of_init(&self.spec, init).applies(code))
+        });
         if failed_init {
             return "Failed";
         }
@@ -224,7 +226,14 @@ impl PodLifecycle<'_> {
             return "Pending";
         }
         let exits: Vec<Option<i32>> = self.main_statuses().iter().map(exit_code).collect();
-        if exits.iter().all(|exit| exit.is_some_and(|code| !restart.applies(code))) {
+        let restart = |name: &str| {
+            let spec = self.spec.containers.iter().find(|main| main.name == name);
+            spec.map_or(Restart::NEVER, |spec| Restart::of_main(&self.spec, spec))
+        };
+        let is_done = |status: &ContainerStatus| {
+            exit_code(status).is_some_and(|code| !restart(&status.name).applies(code))
+        };
+        if self.main_statuses().iter().all(is_done) {
             return if exits.iter().all(|exit| *exit == Some(0)) { "Succeeded" } else { "Failed" };
         }
         if self.main_statuses().iter().any(has_begun) { "Running" } else { "Pending" }

@@ -19,6 +19,7 @@ mod pod_event;
 mod readiness;
 mod real;
 mod resolve;
+mod restart;
 mod running_pods;
 pub mod script;
 mod services;

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodSpec, PodStatus};
 
 use super::lifecycle::exit_code;
-use super::real::is_sidecar;
+use super::restart::is_sidecar;
 
 /// Returns the conditions that the kubelet manages.
 pub(super) fn conditions(status: &PodStatus, spec: &PodSpec) -> Vec<PodCondition> {

@@ -1,8 +1,8 @@
 //! Annotations that control a simulated pod.
 //!
 //! By default, containers start as soon as the ConfigMaps and Secrets of the pod exist, become ready as soon as the probes have had time to
-//! succeed, run until the pod is deleted, and then stop at once. The containers of a pod whose `restartPolicy` is not `Always` end by
-//! themselves after a second, with exit code 0, so that Jobs come to their end. Init containers end at once with exit code 0.
+//! succeed, run until the pod is deleted, and then stop at once. A container whose `restartPolicy`, or else that of the pod, is not `Always`
+//! ends by itself after a second, with exit code 0, so that Jobs come to their end. Init containers end at once with exit code 0.
 //!
 //! A command whose effect is plain goes before these defaults: `sleep 30` runs for 30 s, `sh -c "echo no; exit 1"` fails at once. See
 //! `kubelet/command.rs` for the commands that are read. Annotations go before the command.

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerStatus};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{PodLifecycle, Sources, Step, exit_code, has_begun, pod_title, waiting};
-use crate::kubelet::container::{Container, Environment, Pause, RestartPolicy, earlier};
+use crate::kubelet::container::{Container, Environment, Pause, earlier};
 use crate::kubelet::pod_event;
-use crate::kubelet::real::is_sidecar;
 use crate::kubelet::resolve::{References, unconfigurable};
+use crate::kubelet::restart::{Restart, RestartPolicy, is_sidecar};
 use crate::kubelet::script::ContainerScript;
 
 /// The run time of a container whose restart policy is not `Always`.
@@ -35,7 +35,8 @@ impl PodLifecycle<'_> {
 
     /// Runs the init containers in order. Returns whether all have completed or, for sidecars, started, and when the next transition is due.
     fn run_init_containers(&mut self) -> (bool, Option<Timestamp>) {
-        let specs = self.spec.init_containers.clone().unwrap_or_default();
+        let pod = self.spec.clone();
+        let specs = pod.init_containers.as_deref().unwrap_or_default();
         let mut statuses = self.status.init_container_statuses.take().unwrap_or_default();
         let has_begun = self.main_statuses().iter().any(has_begun);
         let mut wake_at = None;
@@ -53,12 +54,7 @@ impl PodLifecycle<'_> {
             if !sidecar && !script.endless {
                 script.run_for = script.run_for.or(Some(Duration::ZERO));
             }
-            // An init container is restarted only after a failure.
-            let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
-                _ if sidecar => RestartPolicy::Always,
-                RestartPolicy::Never => RestartPolicy::Never,
-                RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
-            };
+            let restart = Restart::of_init(&pod, spec);
             wake_at = earlier(wake_at, self.advance_container(Some(spec), &script, restart, status));
             let exit = exit_code(status);
             if !sidecar {
@@ -77,12 +73,13 @@ impl PodLifecycle<'_> {
     }
 
     fn run_main_containers(&mut self) -> Option<Timestamp> {
-        let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
-        let specs = self.spec.containers.clone();
+        let pod = self.spec.clone();
+        let specs = &pod.containers;
         let mut statuses = self.status.container_statuses.take().unwrap_or_default();
         let mut wake_at = None;
         for status in &mut statuses {
             let spec = specs.iter().find(|container| container.name == status.name);
+            let restart = spec.map_or(Restart::NEVER, |spec| Restart::of_main(&pod, spec));
             let mut script = self.script(&status.name);
             if let Some(spec) = spec {
                 script = script.with_command(spec);
@@ -90,7 +87,7 @@ impl PodLifecycle<'_> {
                     script = script.with_probes(spec);
                 }
             }
-            if restart != RestartPolicy::Always && !script.endless {
+            if restart.policy != RestartPolicy::Always && !script.endless {
                 script.run_for = script.run_for.or(Some(TASK));
             }
             wake_at = earlier(wake_at, self.advance_container(spec, &script, restart, status));
@@ -115,7 +112,7 @@ impl PodLifecycle<'_> {
         }
         for status in &mut statuses {
             let script = self.script(&status.name);
-            wake_at = earlier(wake_at, self.advance_container(None, &script, RestartPolicy::Never, status));
+            wake_at = earlier(wake_at, self.advance_container(None, &script, Restart::NEVER, status));
             status.ready = false;
         }
         self.status.ephemeral_container_statuses = (!statuses.is_empty()).then_some(statuses);
@@ -127,7 +124,7 @@ impl PodLifecycle<'_> {
         &mut self,
         spec: Option<&ContainerSpec>,
         script: &ContainerScript,
-        restart: RestartPolicy,
+        restart: Restart<'_>,
         status: &mut ContainerStatus,
     ) -> Option<Timestamp> {
         let environment = spec.map_or(Environment::Complete, |spec| self.environment(spec));

@@ -5,8 +5,9 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use windlass_runtime::events::EventType;
 
 use super::{PodLifecycle, Step, exit_code};
-use crate::kubelet::container::{Container, Environment, RestartPolicy, earlier, not_before};
+use crate::kubelet::container::{Container, Environment, earlier, not_before};
 use crate::kubelet::pod_event::PodEvent;
+use crate::kubelet::restart::Restart;
 
 impl PodLifecycle<'_> {
     /// Returns when `activeDeadlineSeconds` ends.
@@ -76,7 +77,7 @@ impl PodLifecycle<'_> {
         let memory = self.memory.containers.entry(status.name.clone()).or_default();
         Container {
             script: &script,
-            restart: RestartPolicy::Never,
+            restart: Restart::NEVER,
             environment: Environment::Complete,
             pod: "",
             status,

@@ -532,6 +532,27 @@ fn a_pod_keeps_running_while_a_sidecar_restarts() {
 }
 
 #[test]
+fn a_container_has_a_restart_policy_of_its_own() {
+    let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]);
+    for (container, restarts, phase) in [
+        (json!({"restartPolicy": "Never", "command": ["sh", "-c", "exit 1"]}), 0, "Failed"),
+        (json!({"restartPolicy": "OnFailure", "command": ["sh", "-c", "exit 0"]}), 0, "Succeeded"),
+        (json!({"restartPolicy": "Never"}), 0, "Succeeded"),
+        (
+            json!({"restartPolicy": "Never", "restartPolicyRules": rules, "command": ["sh", "-c", "exit 42"]}),
+            1,
+            "Running",
+        ),
+    ] {
+        let mut all = json!({"name": "c", "image": "busybox"});
+        all.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
+        let mut world = SimulatedPod::new(&[], json!({"containers": [all]}));
+        world.run_for(5.0);
+        assert_eq!((world.main().restart_count, world.phase()), (restarts, phase), "{container}");
+    }
+}
+
+#[test]
 fn a_deleted_pod_stops_its_containers_and_may_go() {
     let mut world = SimulatedPod::new(&[], one());
     world.run_for(1.0).delete(30).run_for(0.0);

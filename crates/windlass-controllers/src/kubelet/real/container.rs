@@ -9,8 +9,9 @@ use windlass_runtime::events::EventType;
 
 use super::action::{Action, FoundImage, StartError};
 use super::running::Running;
-use crate::kubelet::container::{RestartPolicy, earlier};
+use crate::kubelet::container::earlier;
 use crate::kubelet::pod_event::{self, PodEvent};
+use crate::kubelet::restart::Restart;
 
 /// The first and the longest pause before an image is pulled again, or a container is restarted.
 const BACK_OFF: Duration = Duration::from_secs(10);
@@ -49,7 +50,7 @@ pub(crate) struct Surroundings<'a> {
     pub spec: &'a ContainerSpec,
     /// The pod in messages of the kubelet: `NAME_NAMESPACE(UID)`.
     pub pod: &'a str,
-    pub restart: RestartPolicy,
+    pub restart: Restart<'a>,
     /// The grace period of the pod.
     pub grace: Duration,
     /// True if the pod ends: no container starts any more.
@@ -148,7 +149,7 @@ impl ContainerMemory {
     }
 
     /// Returns whether the container will not be started again.
-    pub(crate) fn is_done(&self, restart: RestartPolicy) -> bool {
+    pub(crate) fn is_done(&self, restart: Restart<'_>) -> bool {
         self.ended().is_some_and(|ended| !ended.restart && !restart.applies(ended.exit_code))
     }
 

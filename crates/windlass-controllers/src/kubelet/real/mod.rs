@@ -16,7 +16,6 @@ mod token;
 mod worker;
 
 pub(super) use self::node::RealNode;
-pub(super) use self::roles::is_sidecar;
 pub(super) use self::worker::Worker;
 
 #[cfg(test)]

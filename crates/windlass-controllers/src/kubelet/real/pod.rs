@@ -15,12 +15,13 @@ use windlass_runtime::events::EventType;
 use super::action::{Action, Observation, RealStep};
 use super::container::{ContainerMemory, Ended, Output, State, Surroundings};
 use super::memory::{Part, RealMemory};
-use super::roles::{as_container, init_restart, is_sidecar, is_terminal, main_restart};
+use super::roles::{as_container, find_container, is_terminal};
 use super::running::Running;
 use super::status;
-use crate::kubelet::container::{RestartPolicy, earlier};
+use crate::kubelet::container::earlier;
 use crate::kubelet::lifecycle::PodAddresses;
 use crate::kubelet::resolve::MountError;
+use crate::kubelet::restart::{Restart, is_sidecar};
 
 /// The first and the longest pause before volumes are mounted again.
 const MOUNT_AGAIN: Duration = Duration::from_millis(500);
@@ -234,11 +235,11 @@ impl PodMachine<'_> {
         name: &str,
         apply: impl FnOnce(&mut ContainerMemory, Surroundings<'_>, &mut Output),
     ) {
-        let Some((spec, restart)) = self.container(name) else { return };
+        let Some(spec) = find_container(&self.spec, name) else { return };
         let around = Surroundings {
             spec: &spec,
             pod: &self.title,
-            restart,
+            restart: self.restart(&spec),
             grace: self.grace,
             is_ending: self.is_ending(),
             now: self.now,
@@ -267,16 +268,14 @@ impl PodMachine<'_> {
         found.map(|(name, _)| name.clone())
     }
 
-    fn container(&self, name: &str) -> Option<(ContainerSpec, RestartPolicy)> {
-        let inits = self.spec.init_containers.iter().flatten();
-        if let Some(init) = inits.clone().find(|init| init.name == name) {
-            return Some((init.clone(), init_restart(&self.spec, init)));
+    /// Returns the restarts of a container of any sort.
+    fn restart<'a>(&self, container: &'a ContainerSpec) -> Restart<'a> {
+        let has = |containers: &[ContainerSpec]| containers.iter().any(|known| known.name == container.name);
+        if has(&self.spec.containers) {
+            return Restart::of_main(&self.spec, container);
         }
-        if let Some(main) = self.spec.containers.iter().find(|main| main.name == name) {
-            return Some((main.clone(), main_restart(&self.spec, main)));
-        }
-        let ephemeral = self.ephemerals.iter().find(|ephemeral| ephemeral.name == name)?;
-        Some((ephemeral.clone(), RestartPolicy::Never))
+        let is_init = self.spec.init_containers.as_deref().is_some_and(has);
+        if is_init { Restart::of_init(&self.spec, container) } else { Restart::NEVER }
     }
 
     fn run(&mut self, before: &PodStatus) {
@@ -388,17 +387,17 @@ impl PodMachine<'_> {
 
     /// Returns whether no container of the pod will run again, except sidecars.
     fn is_complete(&self) -> bool {
-        let is_done = |name: &str, restart| {
+        let is_done = |name: &str, restart: Restart<'_>| {
             self.memory.containers.get(name).is_some_and(|memory| memory.is_done(restart))
         };
         let inits = self.spec.init_containers.iter().flatten().filter(|init| !is_sidecar(init));
         let init_failed = inits.into_iter().any(|init| {
             let memory = self.memory.containers.get(&init.name);
             let failed = memory.and_then(ContainerMemory::ended).is_some_and(|ended| ended.exit_code != 0);
-            failed && is_done(&init.name, init_restart(&self.spec, init))
+            failed && is_done(&init.name, Restart::of_init(&self.spec, init))
         });
         let mut mains = self.spec.containers.iter();
-        init_failed || mains.all(|main| is_done(&main.name, main_restart(&self.spec, main)))
+        init_failed || mains.all(|main| is_done(&main.name, Restart::of_main(&self.spec, main)))
     }
 
     /// Stops all containers: the main containers first, then the sidecars in reverse order.

@@ -1,8 +1,6 @@
-//! The roles of a pod's containers, and the consequences of the roles.
+//! The containers of a pod, of all sorts.
 
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, EphemeralContainer, PodSpec, PodStatus};
-
-use crate::kubelet::container::RestartPolicy;
 
 /// Returns an ephemeral container as a container: both have the same fields, except for the target.
 pub(super) fn as_container(ephemeral: &EphemeralContainer) -> Option<ContainerSpec> {
@@ -19,25 +17,6 @@ pub(crate) fn find_container(spec: &PodSpec, name: &str) -> Option<ContainerSpec
         let ephemerals = spec.ephemeral_containers.iter().flatten();
         ephemerals.filter(|ephemeral| ephemeral.name == name).find_map(as_container)
     })
-}
-
-/// Returns whether an init container runs beside the main containers.
-pub(crate) fn is_sidecar(init: &ContainerSpec) -> bool {
-    init.restart_policy.as_deref() == Some("Always")
-}
-
-pub(super) fn init_restart(spec: &PodSpec, init: &ContainerSpec) -> RestartPolicy {
-    match RestartPolicy::of(spec.restart_policy.as_deref()) {
-        _ if is_sidecar(init) => RestartPolicy::Always,
-        RestartPolicy::Never => RestartPolicy::Never,
-        // An init container that has succeeded is not restarted.
-        RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
-    }
-}
-
-/// Returns the restart policy of a main container: the container's own, else the pod's.
-pub(crate) fn main_restart(spec: &PodSpec, main: &ContainerSpec) -> RestartPolicy {
-    RestartPolicy::of(main.restart_policy.as_deref().or(spec.restart_policy.as_deref()))
 }
 
 pub(crate) fn is_terminal(status: &PodStatus) -> bool {

@@ -9,10 +9,11 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::container::{ContainerMemory, Ended, State, image_of};
 use super::memory::{Part, RealMemory};
-use super::roles::{init_restart, is_sidecar, is_terminal, main_restart};
-use crate::kubelet::container::{RestartPolicy, go_seconds, waiting_for};
+use super::roles::is_terminal;
+use crate::kubelet::container::{go_seconds, waiting_for};
 use crate::kubelet::lifecycle::PodAddresses;
 use crate::kubelet::readiness;
+use crate::kubelet::restart::{Restart, is_sidecar};
 
 /// Renders the status of a pod.
 pub(super) struct Renderer<'a> {
@@ -71,11 +72,11 @@ impl Renderer<'_> {
     fn main(&self, spec: &ContainerSpec, waiting: &str) -> ContainerStatus {
         // After the init containers, a container that waits is being created.
         let waiting = if self.memory.is_initialised { "ContainerCreating" } else { waiting };
-        self.container(spec, main_restart(self.spec, spec), waiting)
+        self.container(spec, Restart::of_main(self.spec, spec), waiting)
     }
 
     fn init(&self, spec: &ContainerSpec) -> ContainerStatus {
-        let restart = init_restart(self.spec, spec);
+        let restart = Restart::of_init(self.spec, spec);
         let mut status = self.container(spec, restart, "PodInitializing");
         if !is_sidecar(spec) {
             let memory = self.memory.containers.get(&spec.name);
@@ -86,12 +87,12 @@ impl Renderer<'_> {
     }
 
     fn ephemeral(&self, spec: &ContainerSpec) -> ContainerStatus {
-        let mut status = self.container(spec, RestartPolicy::Never, "ContainerCreating");
+        let mut status = self.container(spec, Restart::NEVER, "ContainerCreating");
         status.ready = false;
         status
     }
 
-    fn container(&self, spec: &ContainerSpec, restart: RestartPolicy, waiting: &str) -> ContainerStatus {
+    fn container(&self, spec: &ContainerSpec, restart: Restart<'_>, waiting: &str) -> ContainerStatus {
         let fresh = ContainerMemory::default();
         let memory = self.memory.containers.get(&spec.name).unwrap_or(&fresh);
         let id = match &memory.state {
@@ -120,7 +121,7 @@ impl Renderer<'_> {
         &self,
         spec: &ContainerSpec,
         memory: &ContainerMemory,
-        restart: RestartPolicy,
+        restart: Restart<'_>,
         waiting: &str,
     ) -> (ContainerState, Option<ContainerState>) {
         let last = memory.last.as_ref().map(|last| self.terminated(last));
@@ -201,20 +202,21 @@ impl Renderer<'_> {
         if self.memory.is_overdue {
             return "Failed";
         }
-        let exit = |container: &ContainerSpec, restart| {
+        let exit = |container: &ContainerSpec, restart: Restart<'_>| {
             let memory = self.memory.containers.get(&container.name)?;
             let is_final = memory.is_done(restart) || self.is_stopping();
             memory.ended().filter(|_| is_final).map(|ended| ended.exit_code)
         };
-        let inits = self.spec.init_containers.iter().flatten().filter(|init| !is_sidecar(init));
-        let never = RestartPolicy::of(self.spec.restart_policy.as_deref()) == RestartPolicy::Never;
-        for init in inits {
-            if never && exit(init, RestartPolicy::Never).is_some_and(|code| code != 0) {
-                return "Failed";
-            }
+        let mut inits = self.spec.init_containers.iter().flatten().filter(|init| !is_sidecar(init));
+        let has_failed = |init: &ContainerSpec| {
+            exit(init, Restart::of_init(self.spec, init)).is_some_and(|code| code != 0)
+        };
+        if inits.any(has_failed) {
+            return "Failed";
         }
         let mains = self.spec.containers.iter();
-        let exits: Vec<Option<i32>> = mains.map(|main| exit(main, main_restart(self.spec, main))).collect();
+        let exits: Vec<Option<i32>> =
+            mains.map(|main| exit(main, Restart::of_main(self.spec, main))).collect();
         if exits.iter().all(|exit| *exit == Some(0)) {
             return "Succeeded";
         }

@@ -51,3 +51,36 @@ fn a_pod_stays_initialized_while_a_sidecar_restarts() {
     assert_eq!((stage.state("side").as_str(), stage.phase().as_str()), ("CrashLoopBackOff", "Running"));
     assert!(crate::conditions::is_true(stage.pod.status.clone().unwrap().conditions.as_ref(), "Initialized"));
 }
+
+#[test]
+fn rules_decide_about_a_restart_before_the_policy() {
+    let rule = |operator: &str, code: i32| json!([{"action": "Restart", "exitCodes": {"operator": operator, "values": [code]}}]);
+    for (rules, code, starts) in
+        [(rule("In", 42), 42, 2), (rule("In", 42), 1, 1), (rule("NotIn", 3), 42, 2), (rule("NotIn", 3), 3, 1)]
+    {
+        let container = json!({"restartPolicy": "Never", "restartPolicyRules": rules});
+        let mut stage = Stage::new(&one(&container));
+        stage.run_for(1.0).exits("c1", code).run_for(1.0);
+        assert_eq!(stage.starts, starts, "{rules} {code}");
+        assert_eq!(stage.phase(), if starts == 2 { "Running" } else { "Failed" }, "{rules} {code}");
+    }
+}
+
+#[test]
+fn an_init_container_has_rules_and_a_policy_of_its_own() {
+    let init = |container: Value| {
+        let mut spec = one(&json!({}));
+        let mut init = json!({"name": "i", "image": "i"});
+        for (key, value) in container.as_object().unwrap() {
+            init[key] = value.clone();
+        }
+        spec["initContainers"] = json!([init]);
+        let mut stage = Stage::new(&spec);
+        stage.run_for(1.0).exits("i1", 42);
+        (stage.phase(), stage.starts)
+    };
+    assert_eq!(init(json!({"restartPolicy": "Never"})), ("Failed".to_owned(), 1));
+    let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]);
+    let restarted = init(json!({"restartPolicy": "Never", "restartPolicyRules": rules}));
+    assert_eq!(restarted, ("Pending".to_owned(), 2));
+}

@@ -187,6 +187,34 @@ async fn volumes_with_the_objects_of_the_cluster_are_read_only() {
 }
 
 #[tokio::test]
+async fn the_files_of_the_last_two_starts_are_kept() {
+    let stage = Stage::new(PodMode::Local).await;
+    stage.runtime.state().images.extend(["app:v2".to_owned(), "app:v3".to_owned()]);
+    stage.create::<Pod>(pod("p", &json!({}))).await;
+    let mut files = Vec::new();
+    for (attempt, image) in ["app:v1", "app:v2", "app:v3"].into_iter().enumerate() {
+        let change = Patch::Strategic(json!({"spec": {"containers": [{"name": "c", "image": image}]}}));
+        stage.api::<Pod>().patch("p", &PatchParams::default(), &change).await.unwrap();
+        eventually(|| async {
+            let known = stage.runtime.container("c").map(|(_, container)| container.spec.attempt);
+            if known == Some(attempt as u32) { Ok(()) } else { Err(format!("{known:?}")) }
+        })
+        .await;
+        stage.becomes("p", is_ready).await;
+        let (_, container) = stage.runtime.container("c").unwrap();
+        std::fs::create_dir_all(container.spec.log.parent().unwrap()).unwrap();
+        std::fs::write(&container.spec.log, "line").unwrap();
+        files.push([container.spec.log.clone(), mount(&container, "/dev/termination-log").to_owned()]);
+    }
+    eventually(|| async {
+        let kept: Vec<bool> = files.iter().flatten().map(|file| file.exists()).collect();
+        if kept == [false, false, true, true, true, true] { Ok(()) } else { Err(format!("{kept:?}")) }
+    })
+    .await;
+    stage.plane.stop().await;
+}
+
+#[tokio::test]
 async fn the_files_of_a_volume_follow_its_objects() {
     let stage = Stage::new(PodMode::Local).await;
     let mut spec = pod(

@@ -346,11 +346,25 @@ impl Worker {
         match within(self.pods.runtime().start(&job.sandbox(), spec)).await {
             Ok(id) => {
                 self.pods.set_started(&job.uid, name, id.clone(), attempt);
+                if let Some(old) = attempt.checked_sub(2) {
+                    self.remove_files(job, name, old).await;
+                }
                 Ok(Some(id))
             }
             Err(RuntimeError::SandboxEnded(_)) => Ok(None),
             Err(error) => Err(start_error(&error)),
         }
+    }
+
+    /// Removes the log and the termination message of a start that no client can ask for any more.
+    async fn remove_files(&self, job: &Job, container: &str, attempt: u32) {
+        let log = self.pods.log_file(&job.key, &job.uid, container, attempt);
+        let message = super::spec::message_file(&self.pods.pod_directory(&job.uid), container, attempt);
+        let removal = move || {
+            let _ = windlass_node::log::remove(&log);
+            let _ = std::fs::remove_file(message);
+        };
+        let _ = spawn_blocking(removal).await;
     }
 
     /// Waits for the end of a container in the background.

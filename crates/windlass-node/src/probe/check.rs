@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{CheckResult, grpc, http};
@@ -14,6 +15,8 @@ pub enum Check {
     Http(HttpProbe),
     /// A port that must accept connections.
     Tcp {
+        /// The host that this machine dials. `None`: the pod.
+        host: Option<String>,
         /// The port.
         port: u16,
     },
@@ -42,6 +45,8 @@ pub struct HttpProbe {
     pub tls: bool,
     /// The address in messages and in the header `Host`: that of the pod, or `httpGet.host`.
     pub host: String,
+    /// True if this machine dials `host`. Otherwise the request goes to the pod.
+    pub is_outside: bool,
     /// Further headers. `Host` replaces the default.
     pub headers: Vec<(String, String)>,
 }
@@ -56,7 +61,7 @@ pub async fn run(
 ) -> CheckResult {
     let result = match check {
         Check::Http(probe) => timeout(limit, http::check(runtime, sandbox, probe)).await.ok(),
-        Check::Tcp { port } => timeout(limit, tcp(runtime, sandbox, *port)).await.ok(),
+        Check::Tcp { host, port } => timeout(limit, tcp(runtime, sandbox, host.as_deref(), *port)).await.ok(),
         Check::Exec { words } => exec(runtime, container, words, limit).await,
         Check::Grpc { port, service } => {
             timeout(limit, grpc::check(runtime, sandbox, *port, service)).await.ok()
@@ -65,11 +70,44 @@ pub async fn run(
     result.unwrap_or_else(|| CheckResult::Failure(timed_out(check, limit)))
 }
 
-async fn tcp(runtime: &dyn Runtime, sandbox: &SandboxId, port: u16) -> CheckResult {
-    match runtime.connect_from_outside(sandbox, port).await {
-        Ok(_) => CheckResult::Success,
-        Err(error) => CheckResult::Failure(dial_error(&error, "", port)),
+/// Performs a lifecycle hook, for at most `limit`. As in the kubelet, a request succeeds with each status.
+///
+/// # Errors
+/// Why the hook has failed.
+pub async fn run_hook(
+    runtime: &dyn Runtime,
+    sandbox: &SandboxId,
+    container: &ContainerId,
+    hook: &Check,
+    limit: Duration,
+) -> Result<(), String> {
+    if let Check::Http(request) = hook {
+        let answered = timeout(limit, http::answer(runtime, sandbox, request)).await;
+        return answered.unwrap_or_else(|_| Err(timed_out(hook, limit))).map(drop);
     }
+    match run(runtime, sandbox, container, hook, limit).await {
+        CheckResult::Success | CheckResult::Warning(_) => Ok(()),
+        CheckResult::Failure(why) => Err(why),
+    }
+}
+
+async fn tcp(runtime: &dyn Runtime, sandbox: &SandboxId, host: Option<&str>, port: u16) -> CheckResult {
+    match dial(runtime, sandbox, host, port).await {
+        Ok(_) => CheckResult::Success,
+        Err(error) => CheckResult::Failure(dial_error(&error, host.unwrap_or_default(), port)),
+    }
+}
+
+/// Connects to a port of a host that this machine reaches, or else of the pod.
+pub(super) async fn dial(
+    runtime: &dyn Runtime,
+    sandbox: &SandboxId,
+    host: Option<&str>,
+    port: u16,
+) -> Result<TcpStream, RuntimeError> {
+    let Some(host) = host else { return runtime.connect_from_outside(sandbox, port).await };
+    let connected = TcpStream::connect((host, port)).await;
+    connected.map_err(|error| RuntimeError::Io { doing: format!("dial tcp {host}:{port}"), error })
 }
 
 fn timed_out(check: &Check, limit: Duration) -> String {
@@ -78,7 +116,9 @@ fn timed_out(check: &Check, limit: Duration) -> String {
             "Get \"{}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
             http::url(probe)
         ),
-        Check::Tcp { port } => format!("dial tcp :{port}: i/o timeout"),
+        Check::Tcp { host, port } => {
+            format!("dial tcp {}:{port}: i/o timeout", host.as_deref().unwrap_or_default())
+        }
         Check::Exec { words } => {
             format!("command timed out: {:?} timed out after {}s", words.join(" "), limit.as_secs())
         }

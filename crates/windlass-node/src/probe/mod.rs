@@ -4,7 +4,7 @@ mod check;
 mod grpc;
 mod http;
 
-pub use self::check::{Check, HttpProbe, run};
+pub use self::check::{Check, HttpProbe, run, run_hook};
 
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ impl Default for ProbeTiming {
 pub enum CheckResult {
     /// The container is healthy.
     Success,
+    /// The container is healthy, but the check was not complete: a server has redirected the request to another host.
+    Warning(String),
     /// The container is not healthy.
     Failure(String),
 }
@@ -124,7 +126,7 @@ impl ProbeState {
         if self.done {
             return None;
         }
-        let success = *result == CheckResult::Success;
+        let success = !matches!(result, CheckResult::Failure(_));
         self.run = if self.last == Some(success) { self.run.saturating_add(1) } else { 1 };
         self.last = Some(success);
         let threshold = if success { self.timing.success_threshold } else { self.timing.failure_threshold };

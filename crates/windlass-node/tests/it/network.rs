@@ -188,7 +188,7 @@ async fn other_pods_and_probes_do_not_reach_the_loopback_address_of_a_pod() {
     fixture.runtime.connect(&server, 81).await.unwrap();
     let error = fixture.runtime.connect_from_outside(&server, 81).await.unwrap_err();
     assert!(error.to_string().contains("dial tcp 10.244.0.3:81"), "{error}");
-    let check = Check::Tcp { port: 81 };
+    let check = Check::Tcp { host: None, port: 81 };
     let probed = probe::run(&fixture.runtime, &server, &id, &check, stretched(Duration::from_secs(20))).await;
     assert!(matches!(probed, CheckResult::Failure(_)), "{probed:?}");
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use k8s_openapi::jiff::Timestamp;
+use windlass_node::probe::CheckResult;
 use windlass_node::{ContainerId, Exit, Image, PullError};
 
 use super::probe::ProbeKind;
@@ -104,7 +105,7 @@ pub(crate) enum Observation {
     Checked {
         id: ContainerId,
         kind: ProbeKind,
-        outcome: Result<(), String>,
+        outcome: CheckResult,
     },
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, LifecycleHandler, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use windlass_node::probe::{Check, CheckResult, HttpProbe, run};
+use windlass_node::probe::{Check, CheckResult, HttpProbe, run, run_hook};
 use windlass_node::{ContainerId, Runtime, SandboxId};
 
 /// The longest time of a hook, for hooks that a kubelet does not limit.
@@ -22,26 +22,30 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Performs a probe once.
-    ///
-    /// # Errors
-    /// Why the probe has failed, in the kubelet's words.
-    pub(crate) async fn probe(self, probe: &Probe) -> Result<(), String> {
+    /// Performs a probe once. The text of a failure is that of the kubelet.
+    pub(crate) async fn probe(self, probe: &Probe) -> CheckResult {
         let seconds = probe.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let limit = Duration::from_secs(seconds.unwrap_or(1).max(1));
-        let check = if let Some(exec) = &probe.exec {
+        match self.check(probe) {
+            Ok(Some(check)) => run(self.runtime, self.sandbox, self.id, &check, limit).await,
+            Ok(None) => CheckResult::Success,
+            Err(why) => CheckResult::Failure(why),
+        }
+    }
+
+    fn check(self, probe: &Probe) -> Result<Option<Check>, String> {
+        Ok(Some(if let Some(exec) = &probe.exec {
             Check::Exec { words: exec.command.clone().unwrap_or_default() }
         } else if let Some(get) = &probe.http_get {
             self.http(get)?
         } else if let Some(socket) = &probe.tcp_socket {
-            Check::Tcp { port: self.port(&socket.port)? }
+            Check::Tcp { host: given(socket.host.as_deref()), port: self.port(&socket.port)? }
         } else if let Some(grpc) = &probe.grpc {
             let service = grpc.service.clone().unwrap_or_default();
             Check::Grpc { port: self.port(&IntOrString::Int(grpc.port))?, service }
         } else {
-            return Ok(());
-        };
-        self.run(&check, limit).await
+            return Ok(None);
+        }))
     }
 
     /// Performs a `postStart` or `preStop` hook.
@@ -49,32 +53,29 @@ impl Target<'_> {
     /// # Errors
     /// Why the hook has failed.
     pub(crate) async fn hook(self, hook: &LifecycleHandler) -> Result<(), String> {
-        if let Some(sleep) = &hook.sleep {
+        let check = if let Some(sleep) = &hook.sleep {
             let seconds = u64::try_from(sleep.seconds).unwrap_or_default();
             tokio::time::sleep(Duration::from_secs(seconds)).await;
+            return Ok(());
         } else if let Some(exec) = &hook.exec {
-            let words = exec.command.clone().unwrap_or_default();
-            return self.run(&Check::Exec { words }, HOOK_LIMIT).await;
+            Check::Exec { words: exec.command.clone().unwrap_or_default() }
         } else if let Some(get) = &hook.http_get {
-            return self.run(&self.http(get)?, HOOK_LIMIT).await;
-        }
-        Ok(())
-    }
-
-    async fn run(self, check: &Check, limit: Duration) -> Result<(), String> {
-        match run(self.runtime, self.sandbox, self.id, check, limit).await {
-            CheckResult::Success => Ok(()),
-            CheckResult::Failure(why) => Err(why),
-        }
+            self.http(get)?
+        } else {
+            return Ok(());
+        };
+        run_hook(self.runtime, self.sandbox, self.id, &check, HOOK_LIMIT).await
     }
 
     fn http(self, get: &HTTPGetAction) -> Result<Check, String> {
         let headers = get.http_headers.iter().flatten();
+        let host = given(get.host.as_deref());
         Ok(Check::Http(HttpProbe {
             port: self.port(&get.port)?,
             path: get.path.clone().unwrap_or_else(|| "/".to_owned()),
             tls: get.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("HTTPS")),
-            host: get.host.clone().unwrap_or_else(|| self.address.to_owned()),
+            is_outside: host.is_some(),
+            host: host.unwrap_or_else(|| self.address.to_owned()),
             headers: headers.map(|header| (header.name.clone(), header.value.clone())).collect(),
         }))
     }
@@ -92,4 +93,9 @@ impl Target<'_> {
             }
         }
     }
+}
+
+/// Returns the host of a check. A check without a host is a check of the pod.
+fn given(host: Option<&str>) -> Option<String> {
+    host.filter(|host| !host.is_empty()).map(str::to_owned)
 }

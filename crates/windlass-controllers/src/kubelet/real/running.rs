@@ -6,6 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Container as ContainerSpec;
 use k8s_openapi::jiff::Timestamp;
 use windlass_node::ContainerId;
+use windlass_node::probe::CheckResult;
 use windlass_runtime::events::EventType;
 
 use super::action::Action;
@@ -119,18 +120,28 @@ impl Running {
         &mut self,
         around: Surroundings<'_>,
         kind: ProbeKind,
-        outcome: Result<(), String>,
+        outcome: CheckResult,
         out: &mut Output,
     ) {
         let Some(probe) = kind.of(around.spec) else { return };
         let counter = self.probes.entry(kind).or_default();
-        let is_new = counter.count(probe, outcome.is_ok());
+        let is_new = counter.count(probe, !matches!(outcome, CheckResult::Failure(_)));
         let failed = counter.verdict() == Some(false);
         if self.stop.is_some() {
             return;
         }
-        if let Err(why) = outcome {
-            out.event(EventType::Warning, "Unhealthy", format!("{} probe failed: {why}", kind.word()));
+        match outcome {
+            CheckResult::Success => {}
+            CheckResult::Warning(why) => {
+                out.event(
+                    EventType::Warning,
+                    "ProbeWarning",
+                    format!("{} probe warning: {why}", kind.word()),
+                );
+            }
+            CheckResult::Failure(why) => {
+                out.event(EventType::Warning, "Unhealthy", format!("{} probe failed: {why}", kind.word()));
+            }
         }
         if !(is_new && failed) || kind == ProbeKind::Readiness {
             return;

@@ -15,6 +15,7 @@ use kube_core::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+use windlass_node::probe::CheckResult;
 use windlass_node::{ContainerId, Image, PullError, RuntimeError, SandboxId};
 use windlass_runtime::env::Env;
 use windlass_runtime::source::EventSender;
@@ -394,9 +395,9 @@ impl Worker {
         self.target(job, &container, id, &job.sandbox()).hook(&hook).await
     }
 
-    async fn check(&self, job: &Job, name: &str, id: &ContainerId, kind: ProbeKind) -> Result<(), String> {
-        let Some(container) = find_container(&job.spec, name) else { return Ok(()) };
-        let Some(probe) = kind.of(&container) else { return Ok(()) };
+    async fn check(&self, job: &Job, name: &str, id: &ContainerId, kind: ProbeKind) -> CheckResult {
+        let Some(container) = find_container(&job.spec, name) else { return CheckResult::Success };
+        let Some(probe) = kind.of(&container) else { return CheckResult::Success };
         self.target(job, &container, id, &job.sandbox()).probe(probe).await
     }
 

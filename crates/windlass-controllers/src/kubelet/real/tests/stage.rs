@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use windlass_node::probe::CheckResult;
 use windlass_node::{ContainerId, Exit, PullError};
 
 use super::super::action::{Action, FoundImage, Observation, StartError};
@@ -145,8 +146,8 @@ impl Stage {
             }
             Action::Check { id, kind, .. } => {
                 let outcome = match self.probes.get(kind.word()) {
-                    Some(why) => Err((*why).to_owned()),
-                    None => Ok(()),
+                    Some(why) => CheckResult::Failure((*why).to_owned()),
+                    None => CheckResult::Success,
                 };
                 Observation::Checked { id: id.clone(), kind: *kind, outcome }
             }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Reconciler, Result};
 
 use super::history::History;
 use super::identity;
 use super::plan::{Input, Task, plan};
+use crate::component::ServerVersion;
 use crate::pod_control::message_of;
 use crate::{adoption, labels, wake};
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<StatefulSet>(reconcile)
+    Controller::of::<StatefulSet>(StatefulSets::default())
         .named("statefulset-controller")
         .owns::<Pod>()
         .watches::<Pod>(adopters)
@@ -38,28 +39,39 @@ fn adopters(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
     Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
 }
 
-async fn reconcile(key: ObjectKey, cx: Context<StatefulSet>) -> Result<Action> {
-    let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
-    let history = History::load(&set, &cx).await?;
-    let pods = owned_pods(&set, &cx).await?;
-    let claims = cx.lister::<PersistentVolumeClaim>()?;
-    let claims = claims.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
-    let claims: BTreeMap<String, Arc<PersistentVolumeClaim>> =
-        claims.into_iter().map(|claim| (claim.name_any(), claim)).collect();
-    let plan = plan(Input {
-        set: &set,
-        pods: &pods,
-        claims: &claims,
-        current: &history.current,
-        update: &history.update,
-        collisions: history.collisions,
-        now: cx.now(),
-    });
-    let outcome = run_all(&plan.tasks, &set, &cx).await;
-    cx.update_status(&*set, plan.status).await?;
-    history.truncate(&set, &pods, &cx).await?;
-    outcome?;
-    Ok(wake::at(plan.wake_at, cx.now()))
+/// The controller. The version of the server decides how many pods a rolling update deletes.
+#[derive(Default)]
+struct StatefulSets {
+    version: ServerVersion,
+}
+
+impl Reconciler<StatefulSet> for StatefulSets {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<StatefulSet>) -> Result<Action> {
+        let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
+        let history = History::load(&set, &cx).await?;
+        let pods = owned_pods(&set, &cx).await?;
+        let claims = cx.lister::<PersistentVolumeClaim>()?;
+        let claims = claims.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
+        let claims: BTreeMap<String, Arc<PersistentVolumeClaim>> =
+            claims.into_iter().map(|claim| (claim.name_any(), claim)).collect();
+        let plan = plan(Input {
+            set: &set,
+            pods: &pods,
+            claims: &claims,
+            current: &history.current,
+            update: &history.update,
+            collisions: history.collisions,
+            counts_unavailable: self.version.minor(cx.client()).await? >= 37,
+            now: cx.now(),
+        });
+        let outcome = run_all(&plan.tasks, &set, &cx).await;
+        cx.update_status(&*set, plan.status).await?;
+        history.truncate(&set, &pods, &cx).await?;
+        outcome?;
+        Ok(wake::at(plan.wake_at, cx.now()))
+    }
 }
 
 /// Returns the pods of the set, after adoption. Only pods with a name of the set can be pods of the set.

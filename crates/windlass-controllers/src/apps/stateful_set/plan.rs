@@ -6,13 +6,14 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 use kube_core::ResourceExt;
 
 use super::claims::{self, Owners};
 use super::identity;
 use crate::apps::controller_revision::POD_REVISION;
-use crate::pods;
+use crate::{percent, pods};
 
 /// A change to make.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,9 @@ pub(super) struct Input<'a> {
     pub current: &'a Version,
     pub update: &'a Version,
     pub collisions: i32,
+    /// Whether a rolling update counts unavailable pods, up to `maxUnavailable`: since Kubernetes 1.37. An older version updates one pod
+    /// after the other.
+    pub counts_unavailable: bool,
     pub now: Timestamp,
 }
 
@@ -203,6 +207,10 @@ impl Planner<'_> {
         pods::is_available(pod, self.spec.min_ready_seconds, self.input.now)
     }
 
+    fn is_healthy(&self, pod: &Pod) -> bool {
+        pods::phase(pod) == "Running" && self.is_available(pod)
+    }
+
     fn manage_replica(&mut self, replica: &Replica) -> Flow {
         let pod = &replica.pod;
         if pods::has_finished(pod) {
@@ -221,7 +229,7 @@ impl Planner<'_> {
             }
             self.set_claim_owners(pod);
         }
-        let healthy = pods::phase(pod) == "Running" && !self.is_unavailable(pod);
+        let healthy = self.is_healthy(pod) && !pods::is_terminating(pod);
         if self.ordered && !healthy {
             return Flow::Break(());
         }
@@ -303,7 +311,7 @@ impl Planner<'_> {
         if pods::is_terminating(pod) {
             return Flow::Break(());
         }
-        let healthy = pods::phase(pod) == "Running" && self.is_available(pod);
+        let healthy = self.is_healthy(pod);
         let is_first = first_unhealthy.is_some_and(|first| first.metadata.name == pod.metadata.name);
         if self.ordered && !healthy && !is_first {
             return Flow::Break(());
@@ -312,27 +320,55 @@ impl Planner<'_> {
         Flow::Break(())
     }
 
-    /// Plans the rolling update: deletes the highest pod of an old revision, if all higher pods are
-    /// available.
+    /// Plans the rolling update: deletes pods of an old revision.
     fn roll(&mut self, status: &mut StatefulSetStatus) {
         let strategy = self.spec.update_strategy.clone().unwrap_or_default();
         if strategy.type_.as_deref() == Some("OnDelete") {
             return;
         }
-        let partition = strategy.rolling_update.and_then(|rolling| rolling.partition).unwrap_or(0);
-        let partition = usize::try_from(partition).unwrap_or(0);
-        for replica in self.replicas().into_iter().skip(partition).rev() {
-            let pod = replica.pod;
-            let updated = pods::label(&pod, POD_REVISION) == Some(self.input.update.name.as_str());
-            if !updated && !pods::is_terminating(&pod) {
-                self.tasks.push(Task::Delete(pod));
-                status.current_replicas = status.current_replicas.and_then(|n| nonzero(n - 1));
-                return;
-            }
-            if self.is_unavailable(&pod) {
-                return;
-            }
+        let rolling = strategy.rolling_update.unwrap_or_default();
+        let pods: Vec<Arc<Pod>> = self.replicas().into_iter().map(|replica| replica.pod).collect();
+        let partition = usize::try_from(rolling.partition.unwrap_or(0)).unwrap_or(0);
+        let to_update = pods.get(partition..).unwrap_or_default();
+        let outdated = if self.input.counts_unavailable {
+            let wanted = rolling.max_unavailable.unwrap_or(IntOrString::Int(1));
+            let limit = percent::scaled(&wanted, self.spec.replicas.unwrap_or(1), false).max(1);
+            let unavailable = pods.iter().filter(|pod| self.is_unavailable(pod)).count();
+            self.outdated_within(to_update, usize::try_from(limit).unwrap_or(1).saturating_sub(unavailable))
+        } else {
+            self.highest_outdated(to_update).into_iter().collect()
+        };
+        for pod in outdated {
+            self.tasks.push(Task::Delete(pod));
+            status.current_replicas = status.current_replicas.and_then(|n| nonzero(n - 1));
         }
+    }
+
+    /// Returns the pods of an old revision to delete, highest first, if at most `budget` more pods may become unavailable. If pods are
+    /// managed in parallel, unavailable pods of an old revision come first, and need no budget.
+    fn outdated_within(&self, pods: &[Arc<Pod>], budget: usize) -> Vec<Arc<Pod>> {
+        let outdated = pods.iter().rev().filter(|pod| self.is_outdated(pod)).cloned();
+        if self.ordered {
+            return outdated.take(budget).collect();
+        }
+        let (available, mut first): (Vec<_>, Vec<_>) = outdated.partition(|pod| self.is_healthy(pod));
+        first.extend(available.into_iter().take(budget));
+        first
+    }
+
+    /// Returns the highest pod of an old revision, if all higher pods are available.
+    fn highest_outdated(&self, pods: &[Arc<Pod>]) -> Option<Arc<Pod>> {
+        let mut highest = pods.iter().rev();
+        highest
+            .find(|pod| self.is_outdated(pod) || self.is_unavailable(pod))
+            .filter(|pod| self.is_outdated(pod))
+            .cloned()
+    }
+
+    /// Returns whether the pod has an old revision and is not terminating.
+    fn is_outdated(&self, pod: &Pod) -> bool {
+        let updated = pods::label(pod, POD_REVISION) == Some(self.input.update.name.as_str());
+        !updated && !pods::is_terminating(pod)
     }
 
     /// Makes the new revision the current revision when all pods are ready and have the new revision.

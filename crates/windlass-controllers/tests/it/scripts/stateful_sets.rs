@@ -126,3 +126,36 @@ async fn a_parallel_set_has_claims_that_follow_the_policy() {
     stage.settle("scaled down").await;
     stage.finish().await;
 }
+
+/// Updates a set of four pods, of which web-0 is not ready, while two pods may be unavailable.
+async fn two_may_be_unavailable(script: &str, policy: &str) {
+    let mut stage = Stage::open(script, &SHOWN).await;
+    let web = "apps/v1/statefulsets/web";
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}});
+    let change = json!({"replicas": 4, "podManagementPolicy": policy, "updateStrategy": rolling});
+    stage.create(SETS, set(change)).await;
+    for pod in ["web-0", "web-1", "web-2", "web-3"] {
+        stage.settle(&format!("{pod} is there")).await;
+        stage.bind(pod, "n").await;
+        stage.run(pod, true).await;
+    }
+    stage.settle("all are ready").await;
+    if policy == "Parallel" {
+        stage.run("web-0", false).await;
+    }
+    stage.patch(web, image("i:2")).await;
+    stage.settle("two pods terminate").await;
+    stage.remove("web-3").await;
+    stage.settle("web-3 is gone").await;
+    stage.finish().await;
+}
+
+#[tokio::test]
+async fn an_ordered_update_has_as_many_unavailable_pods_as_it_may() {
+    two_may_be_unavailable("stateful_set_ordered_unavailable", "OrderedReady").await;
+}
+
+#[tokio::test]
+async fn a_parallel_update_has_as_many_unavailable_pods_as_it_may() {
+    two_may_be_unavailable("stateful_set_parallel_unavailable", "Parallel").await;
+}

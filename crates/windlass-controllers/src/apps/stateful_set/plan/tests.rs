@@ -50,6 +50,15 @@ fn leaving() -> Value {
 
 /// Plans for pods with the current revision `old` and the new revision `new`.
 fn plan_for(set: &StatefulSet, pods: &[Arc<Pod>], claims: &[PersistentVolumeClaim]) -> Plan {
+    plan_as(true, set, pods, claims)
+}
+
+fn plan_as(
+    counts_unavailable: bool,
+    set: &StatefulSet,
+    pods: &[Arc<Pod>],
+    claims: &[PersistentVolumeClaim],
+) -> Plan {
     let template = set.spec.clone().unwrap().template;
     let version = |name: &str| Version { name: name.to_owned(), template: template.clone() };
     let claims = claims.iter().map(|claim| (claim.name_any(), Arc::new(claim.clone()))).collect();
@@ -60,6 +69,7 @@ fn plan_for(set: &StatefulSet, pods: &[Arc<Pod>], claims: &[PersistentVolumeClai
         current: &version("old"),
         update: &version("new"),
         collisions: 0,
+        counts_unavailable,
         now: "2026-01-01T00:00:30Z".parse().unwrap(),
     })
 }
@@ -126,6 +136,39 @@ fn an_update_goes_backwards_down_to_the_partition() {
     assert_eq!(tasks(&manual, &all(["old", "old", "old"])), nothing);
 }
 
+fn rolling(policy: &str, max_unavailable: Value) -> StatefulSet {
+    let strategy = json!({"rollingUpdate": {"maxUnavailable": max_unavailable}});
+    set(json!({"spec": {"replicas": 4, "podManagementPolicy": policy, "updateStrategy": strategy}}))
+}
+
+#[test]
+fn an_update_deletes_as_many_pods_as_may_be_unavailable() {
+    let old = [0, 1, 2, 3].map(|n| pod(n, "old", json!({})));
+    let ordered = |max| plan_for(&rolling("OrderedReady", max), &old, &[]);
+    assert_eq!(shown(&ordered(json!(2))), ["delete web-3", "delete web-2"]);
+    assert_eq!(shown(&ordered(json!("70%"))), ["delete web-3", "delete web-2"], "percentages round down");
+    assert_eq!(shown(&ordered(json!("10%"))), ["delete web-3"], "at least one pod");
+    assert_eq!(ordered(json!(2)).status.current_replicas, Some(2));
+    let earlier = plan_as(false, &rolling("OrderedReady", json!(2)), &old, &[]);
+    assert_eq!(shown(&earlier), ["delete web-3"], "before Kubernetes 1.37");
+}
+
+#[test]
+fn a_parallel_update_deletes_unavailable_pods_of_the_old_template_first() {
+    let parallel = rolling("Parallel", json!(2));
+    let all = |broken: [i32; 2]| {
+        [0, 1, 2, 3].map(|n| pod(n, "old", if broken.contains(&n) { pending() } else { json!({}) }))
+    };
+    assert_eq!(tasks(&parallel, &all([0, -1])), ["delete web-0", "delete web-3"]);
+    assert_eq!(tasks(&parallel, &all([0, 1])), ["delete web-1", "delete web-0"]);
+    let mut stuck = all([0, -1]);
+    stuck[3] = pod(3, "new", pending());
+    stuck[2] = pod(2, "new", pending());
+    assert_eq!(tasks(&parallel, &stuck), ["delete web-0"], "broken new pods use the budget up");
+    let earlier = plan_as(false, &parallel, &stuck, &[]);
+    assert!(earlier.tasks.is_empty(), "before Kubernetes 1.37");
+}
+
 #[test]
 fn the_new_revision_is_current_when_all_pods_have_it() {
     let set = set(json!({}));
@@ -185,6 +228,7 @@ enum Happens {
     Gone(i32),
     Scaled(i32),
     Partition(i32),
+    MaxUnavailable(i32),
     NewTemplate,
     Reconcile,
 }
@@ -197,6 +241,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         3 => (0..6_i32).prop_map(Happens::Gone),
         1 => (0..6_i32).prop_map(Happens::Scaled),
         1 => (0..6_i32).prop_map(Happens::Partition),
+        1 => (1..4_i32).prop_map(Happens::MaxUnavailable),
         1 => Just(Happens::NewTemplate),
         6 => Just(Happens::Reconcile),
     ]
@@ -210,12 +255,14 @@ struct World {
     template: usize,
     /// How many pods have been created and deleted.
     changes: usize,
+    counts_unavailable: bool,
 }
 
 impl World {
-    fn new(replicas: i32, policy: &str) -> Self {
+    fn new(replicas: i32, policy: &str, counts_unavailable: bool) -> Self {
         let set = set(json!({"spec": {"replicas": replicas, "podManagementPolicy": policy}}));
-        Self { set, pods: BTreeMap::new(), current: "t0".to_owned(), template: 0, changes: 0 }
+        let current = "t0".to_owned();
+        Self { set, pods: BTreeMap::new(), current, template: 0, changes: 0, counts_unavailable }
     }
 
     fn spec(&mut self) -> &mut StatefulSetSpec {
@@ -233,6 +280,19 @@ impl World {
     fn partition(&self) -> i32 {
         let strategy = self.set.spec.as_ref().unwrap().update_strategy.as_ref().unwrap();
         strategy.rolling_update.as_ref().unwrap().partition.unwrap()
+    }
+
+    fn max_unavailable(&self) -> usize {
+        let strategy = self.set.spec.as_ref().unwrap().update_strategy.as_ref().unwrap();
+        match strategy.rolling_update.as_ref().unwrap().max_unavailable {
+            Some(IntOrString::Int(limit)) if self.counts_unavailable => usize::try_from(limit).unwrap(),
+            _ => 1,
+        }
+    }
+
+    /// Returns how many of the wanted pods are not available.
+    fn unavailable(&self) -> usize {
+        (0..self.replicas()).filter(|ordinal| !self.is_available(*ordinal)).count()
     }
 
     fn update(&self) -> String {
@@ -272,6 +332,10 @@ impl World {
                 let strategy = self.spec().update_strategy.as_mut().unwrap();
                 strategy.rolling_update.as_mut().unwrap().partition = Some(partition);
             }
+            Happens::MaxUnavailable(limit) => {
+                let strategy = self.spec().update_strategy.as_mut().unwrap();
+                strategy.rolling_update.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(limit));
+            }
             Happens::NewTemplate => self.template += 1,
             Happens::Reconcile => return self.reconcile(),
         }
@@ -290,6 +354,7 @@ impl World {
             current: &current,
             update: &update,
             collisions: 0,
+            counts_unavailable: self.counts_unavailable,
             now: "2026-01-01T00:00:30Z".parse().unwrap(),
         });
         let created = plan.tasks.iter().filter_map(|task| match task {
@@ -303,7 +368,8 @@ impl World {
         let (created, deleted): (Vec<_>, Vec<_>) = (created.collect(), deleted.collect());
         self.changes += created.len() + deleted.len();
         if self.is_ordered() {
-            prop_assert!(created.len() + deleted.len() <= 1, "{} changes at once", plan.tasks.len());
+            let limit = if created.is_empty() { self.max_unavailable() } else { 1 };
+            prop_assert!(created.len() + deleted.len() <= limit, "{} changes at once", plan.tasks.len());
         }
         for pod in created {
             let ordinal = identity::ordinal(pod).unwrap();
@@ -320,8 +386,11 @@ impl World {
             let revision = if ordinal < self.partition() { &self.current } else { &update.name };
             prop_assert_eq!(pods::label(pod, POD_REVISION), Some(revision.as_str()));
         }
-        for pod in deleted {
+        for pod in &deleted {
             self.check_deletion(pod, &update.name)?;
+        }
+        if self.counts_unavailable {
+            self.check_budget(&deleted)?;
         }
         for task in plan.tasks {
             match task {
@@ -365,7 +434,27 @@ impl World {
         prop_assert!(pods::label(pod, POD_REVISION) != Some(update), "{ordinal} has the new template");
         prop_assert!(ordinal >= self.partition(), "{ordinal} is below the partition");
         let higher_run = (ordinal + 1..self.replicas()).all(|higher| self.is_available(higher));
-        prop_assert!(higher_run, "{ordinal} is updated while a higher pod does not run");
+        let is_counted = self.counts_unavailable && !self.is_ordered();
+        prop_assert!(higher_run || is_counted, "{ordinal} is updated while a higher pod does not run");
+        Ok(())
+    }
+
+    /// Checks that an update makes no more pods unavailable than allowed, and that no higher pod of an old template is left out.
+    fn check_budget(&self, deleted: &[&Arc<Pod>]) -> Result<(), TestCaseError> {
+        let ordinals: Vec<i32> = deleted.iter().filter_map(|pod| identity::ordinal(pod)).collect();
+        let updated: Vec<i32> = ordinals
+            .iter()
+            .copied()
+            .filter(|ordinal| *ordinal < self.replicas() && self.is_available(*ordinal))
+            .collect();
+        let budget = self.max_unavailable().saturating_sub(self.unavailable());
+        prop_assert!(updated.len() <= budget, "{updated:?} are updated, with a budget of {budget}");
+        let Some(lowest) = updated.iter().min() else { return Ok(()) };
+        for (ordinal, pod) in self.pods.range(lowest..&self.replicas()) {
+            let is_new = pods::label(pod, POD_REVISION) == Some(self.update().as_str());
+            let leaves = pods::is_terminating(pod) || ordinals.contains(ordinal);
+            prop_assert!(is_new || leaves, "{lowest} is updated before {ordinal}");
+        }
         Ok(())
     }
 
@@ -398,10 +487,11 @@ proptest! {
     fn a_status_that_lags_never_breaks_the_order(
         replicas in 0..6_i32,
         is_parallel in any::<bool>(),
+        counts_unavailable in any::<bool>(),
         events in prop::collection::vec(happens(), 0..80),
     ) {
         let policy = if is_parallel { "Parallel" } else { "OrderedReady" };
-        let mut world = World::new(replicas, policy);
+        let mut world = World::new(replicas, policy, counts_unavailable);
         for event in events {
             world.happen(event)?;
         }

@@ -194,10 +194,12 @@ impl Planner<'_> {
     }
 
     fn status(&self) -> DaemonSetStatus {
+        let present = self.input.set.status.as_ref();
         let mut status = DaemonSetStatus {
             observed_generation: self.input.set.metadata.generation,
             desired_number_scheduled: self.desired(),
-            collision_count: self.input.set.status.as_ref().and_then(|status| status.collision_count),
+            collision_count: present.and_then(|status| status.collision_count),
+            conditions: present.and_then(|status| status.conditions.clone()),
             ..DaemonSetStatus::default()
         };
         let (mut updated, mut available) = (0, 0);

@@ -132,7 +132,7 @@ impl Planner<'_> {
             current_revision: Some(current.name.clone()),
             update_revision: Some(update.name.clone()),
             collision_count: Some(self.input.collisions),
-            conditions: None,
+            conditions: set.status.as_ref().and_then(|status| status.conditions.clone()),
         }
     }
 

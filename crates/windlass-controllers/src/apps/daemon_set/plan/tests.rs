@@ -304,3 +304,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn conditions_of_other_writers_stay() {
+    let mut set = set(json!({}));
+    let status = json!({
+        "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0,
+        "conditions": [{"type": "Mine", "status": "True"}],
+    });
+    set.status = serde_json::from_value(status).unwrap();
+    let kept = next(&set, &[], &[]).status.conditions.unwrap_or_default();
+    assert_eq!(kept.iter().map(|condition| condition.type_.as_str()).collect::<Vec<_>>(), ["Mine"]);
+}

@@ -170,6 +170,14 @@ fn a_parallel_update_deletes_unavailable_pods_of_the_old_template_first() {
 }
 
 #[test]
+fn conditions_of_other_writers_stay() {
+    let condition = json!({"type": "Mine", "status": "True"});
+    let set = set(json!({"status": {"replicas": 0, "conditions": [condition]}}));
+    let kept = plan_for(&set, &[], &[]).status.conditions.unwrap_or_default();
+    assert_eq!(kept.iter().map(|condition| condition.type_.as_str()).collect::<Vec<_>>(), ["Mine"]);
+}
+
+#[test]
 fn the_new_revision_is_current_when_all_pods_have_it() {
     let set = set(json!({}));
     let mixed = [pod(0, "old", json!({})), pod(1, "new", json!({})), pod(2, "new", json!({}))];

@@ -185,6 +185,7 @@ impl Controllers {
             autoscaling::horizontal_pod_autoscaler::controller(),
             batch::cron_job::controller(),
             batch::job::controller(),
+            batch::job::orphans_controller(),
             batch::job::ttl_controller(),
             certificates::certificate_signing_request::approving_controller(),
             certificates::certificate_signing_request::cleaning_controller(),

@@ -4,6 +4,7 @@
 mod autoscalers;
 mod claims;
 mod garbage;
+mod jobs;
 mod migrations;
 mod missing_objects;
 mod namespaces;

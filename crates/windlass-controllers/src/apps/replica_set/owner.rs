@@ -1,5 +1,7 @@
 //! The kinds with a number of equal pods: ReplicaSets, and ReplicationControllers, the older form.
 
+use std::fmt::Debug;
+
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
 use kube_core::Resource;
@@ -8,7 +10,7 @@ use windlass_runtime::Object;
 
 /// A kind that this controller keeps pods for.
 pub(crate) trait ReplicaOwner:
-    Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + Sized
+    Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + Clone + Debug
 {
     /// The name of the controller.
     const CONTROLLER: &str;

@@ -11,11 +11,9 @@ use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, Objec
 use super::back_off::BackOff;
 use super::conditions::finished;
 use super::plan::{JobEvent, Plan, plan};
-use super::{pod, tracking};
+use super::pod::TRACKING;
+use super::{orphans, tracking};
 use crate::{adoption, labels, pod_control, wake};
-
-/// The name that `spec.managedBy` has for this controller.
-const MANAGER: &str = "kubernetes.io/job-controller";
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
@@ -50,19 +48,12 @@ impl Reconciler<Job> for Jobs {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<Job>) -> Result<Action> {
-        let job = cx.get(&key)?;
-        let elsewhere = |job: &Job| {
-            let manager = job.spec.as_ref().and_then(|spec| spec.managed_by.as_deref());
-            manager.is_some_and(|manager| manager != MANAGER)
-        };
-        let ongoing = job.filter(|job| finished(job).is_none());
+        let ongoing =
+            cx.get(&key)?.filter(|job| finished(job).is_none() && !orphans::is_managed_elsewhere(job));
         let Some(job) = ongoing else {
             self.back_offs().remove(&key);
-            return release_leftovers(&key, &cx).await.map(|()| Action::done());
-        };
-        if elsewhere(&job) {
             return Ok(Action::done());
-        }
+        };
         let uid = job.uid().unwrap_or_default();
         let pods = owned_pods(&job, &cx).await?;
         let plan = plan(&job, &pods, self.back_off(&key, &uid), cx.now());
@@ -92,7 +83,8 @@ async fn owned_pods(job: &Job, cx: &Context<Job>) -> Result<Vec<Arc<Pod>>> {
     let selector = job.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     let (Some(selector), Some(uid)) = (selector, &job.metadata.uid) else { return Ok(Vec::new()) };
     let pods = cx.lister::<Pod>()?.namespace(&job.namespace().unwrap_or_default()).all()?.complete()?;
-    adoption::classify(pods, selector, uid).adopt_and_release(job, cx).await
+    let classified = adoption::classify(pods, selector, uid).with_finalizer(TRACKING);
+    classified.adopt_and_release(job, cx).await
 }
 
 async fn carry_out(job: &Job, plan: &Plan, cx: &Context<Job>) -> Result<()> {
@@ -132,17 +124,4 @@ fn record(job: &Job, events: &[JobEvent], cx: &Context<Job>) {
     for event in events {
         cx.recorder().event(event.kind, job.object_ref(&()), &event.reason, event.message.as_str());
     }
-}
-
-/// Removes the finalizers of pods of finished or deleted Jobs.
-async fn release_leftovers(key: &ObjectKey, cx: &Context<Job>) -> Result<()> {
-    let Some(namespace) = key.namespace() else { return Ok(()) };
-    for found in cx.lister::<Pod>()?.namespace(namespace).all()?.complete()? {
-        let ours = adoption::controller_of(&*found)
-            .is_some_and(|owner| owner.kind == "Job" && owner.name == key.name());
-        if ours && pod::is_tracked(&found) {
-            tracking::release(cx, &found).await?;
-        }
-    }
-    Ok(())
 }

@@ -1,14 +1,14 @@
 //! ReplicaSets and Deployments.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube_core::ResourceExt;
 use serde_json::{Value, json};
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{WAIT_LIMIT, api, becomes, create, delete};
+use crate::support::{WAIT_LIMIT, api, becomes, create, delete, event};
 
 fn workload(image: &str, replicas: i32) -> Value {
     json!({
@@ -100,4 +100,108 @@ async fn a_deployment_rolls_to_a_new_template_and_keeps_the_old_set() {
     assert_eq!(sizes, [0, 3]);
     delete::<Deployment>(&client, "web", DeleteParams::background()).await;
     run(&client, &[]).await;
+}
+
+/// Creates a quota and waits until it counts.
+async fn quota(client: &Client, hard: Value) {
+    create::<ResourceQuota>(client, json!({"metadata": {"name": "none"}, "spec": {"hard": hard}})).await;
+    becomes::<ResourceQuota>(client, "none", |quota| {
+        quota.status.as_ref().is_some_and(|status| status.used.is_some())
+    })
+    .await;
+}
+
+fn has_condition(deployment: &Deployment, kind: &str, status: &str, reason: &str) -> bool {
+    let mut conditions = deployment.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| {
+        condition.type_ == kind && condition.status == status && condition.reason.as_deref() == Some(reason)
+    })
+}
+
+#[tokio::test]
+async fn a_deployment_reports_a_replica_set_that_cannot_be_created() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    quota(&client, json!({"count/replicasets.apps": "0"})).await;
+    create::<Deployment>(&client, workload("one", 1)).await;
+    let message = event(&client, "web", "ReplicaSetCreateError").await;
+    assert!(message.starts_with("Failed to create new replica set \"web-"), "{message}");
+    assert!(message.contains("exceeded quota: none"), "{message}");
+    becomes::<Deployment>(&client, "web", |deployment| {
+        has_condition(deployment, "Progressing", "False", "ReplicaSetCreateError")
+    })
+    .await;
+    delete::<ResourceQuota>(&client, "none", DeleteParams::default()).await;
+    becomes::<Deployment>(&client, "web", |deployment| available(deployment, 1)).await;
+}
+
+#[tokio::test]
+async fn a_deployment_reports_pods_that_cannot_be_created() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    quota(&client, json!({"pods": "0"})).await;
+    create::<Deployment>(&client, workload("one", 1)).await;
+    becomes::<Deployment>(&client, "web", |deployment| {
+        has_condition(deployment, "ReplicaFailure", "True", "FailedCreate")
+    })
+    .await;
+    delete::<ResourceQuota>(&client, "none", DeleteParams::default()).await;
+    becomes::<Deployment>(&client, "web", |deployment| {
+        available(deployment, 1) && !has_condition(deployment, "ReplicaFailure", "True", "FailedCreate")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deployment_replaces_a_replica_set_whose_template_was_edited() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, workload("one", 1)).await;
+    becomes::<Deployment>(&client, "web", |deployment| available(deployment, 1)).await;
+    let set = only_set(&client).await;
+    let edit = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "edited"}]}}}});
+    api::<ReplicaSet>(&client).patch(&set, &PatchParams::default(), &Patch::Merge(edit)).await.unwrap();
+    becomes::<Deployment>(&client, "web", |deployment| {
+        let collisions = deployment.status.as_ref().and_then(|status| status.collision_count);
+        available(deployment, 1) && collisions == Some(1)
+    })
+    .await;
+    run(&client, &["one"]).await;
+}
+
+async fn only_set(client: &Client) -> String {
+    let sets = api::<ReplicaSet>(client).list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(sets.len(), 1, "one ReplicaSet");
+    sets[0].name_any()
+}
+
+#[tokio::test]
+async fn the_replica_set_of_a_deployment_gets_new_annotations_and_min_ready_seconds() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, workload("one", 1)).await;
+    becomes::<Deployment>(&client, "web", |deployment| available(deployment, 1)).await;
+    let set = only_set(&client).await;
+    let skipped = "deprecated.deployment.rollback.to";
+    let annotations = json!({"kubernetes.io/change-cause": "a new image", skipped: "1"});
+    let change = json!({"metadata": {"annotations": annotations}, "spec": {"minReadySeconds": 7}});
+    api::<Deployment>(&client).patch("web", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    let set = becomes::<ReplicaSet>(&client, &set, |set| {
+        let cause = set.annotations().get("kubernetes.io/change-cause").map(String::as_str);
+        cause == Some("a new image") && set.spec.as_ref().unwrap().min_ready_seconds == Some(7)
+    })
+    .await;
+    assert!(!set.annotations().contains_key(skipped), "{:?}", set.annotations());
+}
+
+#[tokio::test]
+async fn a_deployment_adopts_a_replica_set_that_matches() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, workload("one", 1)).await;
+    becomes::<Deployment>(&client, "web", |deployment| available(deployment, 1)).await;
+    let mut orphan = workload("zero", 0);
+    orphan["metadata"] = json!({"name": "orphan", "labels": {"app": "web"}});
+    create::<ReplicaSet>(&client, orphan).await;
+    becomes::<ReplicaSet>(&client, "orphan", |set| !set.owner_references().is_empty()).await;
 }

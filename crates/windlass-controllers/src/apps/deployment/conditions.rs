@@ -7,6 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 pub(super) const PAUSED: &str = "DeploymentPaused";
 /// The reason of a rollout without progress.
 pub(super) const LATE: &str = "ProgressDeadlineExceeded";
+/// The reason of a rollout whose ReplicaSet cannot be created.
+pub(super) const SET_NOT_CREATED: &str = "ReplicaSetCreateError";
 
 /// Returns a condition without times.
 pub(super) fn new(kind: &str, status: &str, reason: &str, message: String) -> DeploymentCondition {
@@ -36,4 +38,25 @@ pub(super) fn set(conditions: &mut Vec<DeploymentCondition>, mut next: Deploymen
             conditions.push(next);
         }
     }
+}
+
+/// Sets the condition of type `kind`, or removes the condition. A condition with the present status and reason changes nothing.
+pub(super) fn set_or_remove(
+    conditions: &mut Vec<DeploymentCondition>,
+    kind: &str,
+    next: Option<DeploymentCondition>,
+) {
+    let place = conditions.iter().position(|condition| condition.type_ == kind);
+    let is_same = |old: &DeploymentCondition| {
+        next.as_ref().is_some_and(|next| old.status == next.status && old.reason == next.reason)
+    };
+    if place.is_some_and(|place| is_same(&conditions[place])) {
+        return;
+    }
+    let old = place.map(|place| conditions.remove(place));
+    conditions.extend(next.map(|next| {
+        let old = old.filter(|old| old.status == next.status);
+        let since = old.map_or_else(|| next.last_transition_time.clone(), |old| old.last_transition_time);
+        DeploymentCondition { last_transition_time: since, ..next }
+    }));
 }

@@ -5,28 +5,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube_client::api::{Api, Patch};
 use kube_core::{ObjectMeta, ResourceExt};
 use serde_json::{Value, json};
-use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Error, HandlerContext, ObjectKey, Result};
 
-use super::plan::{DESIRED, HASH_LABEL, MAXIMUM, REVISION, Task, plan};
-use crate::adoption;
+use super::annotations::{self, DESIRED, MAXIMUM, REVISION, REVISION_HISTORY};
+use super::conditions::{self, SET_NOT_CREATED};
+use super::plan::{HASH_LABEL, Task, has_template_of, plan};
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The earlier revisions of a ReplicaSet that a rollback made current again.
-const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
-/// The greatest length of that annotation.
-const MAX_HISTORY: usize = 2000;
+use crate::pod_control::message_of;
+use crate::{adoption, labels};
 
 /// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Deployment>(reconcile)
         .named("deployment-controller")
         .owns::<ReplicaSet>()
+        .watches::<ReplicaSet>(adopters)
         .max_concurrent_reconciles(4)
+}
+
+/// Returns the Deployments that may adopt a ReplicaSet which has no controller.
+fn adopters(set: &ReplicaSet, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
+    let Some(namespace) = set.namespace().filter(|_| adoption::controller_of(set).is_none()) else {
+        return Ok(Vec::new());
+    };
+    let deployments = cx.lister::<Deployment>()?.namespace(&namespace).all()?;
+    let selects = |deployment: &Deployment| {
+        let spec = deployment.spec.as_ref();
+        spec.is_some_and(|spec| labels::selects(&spec.selector, set.metadata.labels.as_ref()))
+    };
+    let key = |deployment: &Deployment| ObjectKey::namespaced(&namespace, &deployment.name_any());
+    Ok(deployments.iter().filter(|deployment| selects(deployment)).map(key).collect())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
@@ -55,7 +67,7 @@ async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
 
 enum TaskResult {
     Done,
-    /// A ReplicaSet of another owner has the name. The next attempt uses another name.
+    /// A ReplicaSet of another owner, or with another template, has the name. The next attempt uses another name.
     NameCollision,
 }
 
@@ -74,7 +86,10 @@ async fn run_task(
                 Ok(_) if *replicas > 0 => record_scaling(deployment, &name, 0, *replicas, cx),
                 Ok(_) => {}
                 Err(error) if error.is_already_exists() => return collision(deployment, &name, cx).await,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    report_failure(deployment, &name, &error, cx).await?;
+                    return Err(error);
+                }
             }
         }
         Task::Scale { name, from, to } => {
@@ -87,10 +102,15 @@ async fn run_task(
         }
         Task::SetRevision { name, revision } => {
             let mut annotations = json!({ REVISION: revision.to_string() });
-            if let Some(history) = find(name).and_then(|set| history(set)) {
+            if let Some(history) = find(name).and_then(|set| annotations::history(set)) {
                 annotations[REVISION_HISTORY] = history.into();
             }
             patch_set(deployment, name, json!({ "metadata": { "annotations": annotations } }), cx).await?;
+        }
+        Task::CopyFields { name, annotations, min_ready_seconds } => {
+            let spec = json!({ "minReadySeconds": min_ready_seconds });
+            let patch = json!({ "metadata": { "annotations": annotations }, "spec": spec });
+            patch_set(deployment, name, patch, cx).await?;
         }
         Task::DeleteOld { name } => {
             if let Some(set) = find(name) {
@@ -101,27 +121,36 @@ async fn run_task(
     Ok(TaskResult::Done)
 }
 
-/// Returns the earlier revisions of a ReplicaSet, with the present revision: the history when the ReplicaSet
-/// gets a new revision.
-fn history(set: &ReplicaSet) -> Option<String> {
-    let present = set.annotations().get(REVISION)?.clone();
-    let before = set.annotations().get(REVISION_HISTORY).filter(|before| !before.is_empty());
-    let Some(before) = before else { return Some(present) };
-    let mut history = format!("{before},{present}");
-    while history.len() > MAX_HISTORY {
-        let (_, newer) = history.split_once(',')?;
-        history = newer.to_owned();
-    }
-    Some(history)
-}
-
-/// Handles an existing name: of our own ReplicaSet that the cache has not seen yet, or of another owner's
-/// ReplicaSet.
+/// Handles an existing name: of our own ReplicaSet that the cache has not seen yet, or of a ReplicaSet of another owner or with another
+/// template.
 async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>) -> Result<TaskResult> {
     let there = api(deployment, cx).get_opt(name).await.map_err(Error::from)?;
-    let ours = there.as_ref().and_then(adoption::controller_of).map(|owner| &owner.uid)
-        == deployment.metadata.uid.as_ref();
-    Ok(if ours { TaskResult::Done } else { TaskResult::NameCollision })
+    let is_ours = there.is_some_and(|set| {
+        let owner = adoption::controller_of(&set).map(|owner| &owner.uid);
+        owner == deployment.metadata.uid.as_ref() && has_template_of(&set, deployment)
+    });
+    Ok(if is_ours { TaskResult::Done } else { TaskResult::NameCollision })
+}
+
+/// Records that a ReplicaSet cannot be created, as an Event and as a condition. A terminating namespace is no failure of the rollout.
+async fn report_failure(
+    deployment: &Deployment,
+    name: &str,
+    error: &Error,
+    cx: &Context<Deployment>,
+) -> Result<()> {
+    if error.is_namespace_terminating() {
+        return Ok(());
+    }
+    let message = format!("Failed to create new replica set {name:?}: {}", message_of(error));
+    cx.recorder().warning(deployment, SET_NOT_CREATED, message.as_str());
+    let now = Time(cx.now());
+    let mut condition = conditions::new("Progressing", "False", SET_NOT_CREATED, message);
+    condition.last_update_time = Some(now.clone());
+    condition.last_transition_time = Some(now);
+    let mut status = deployment.status.clone().unwrap_or_default();
+    conditions::set_or_remove(status.conditions.get_or_insert_default(), "Progressing", Some(condition));
+    write_status(deployment, 0, status, cx).await
 }
 
 fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> ReplicaSet {
@@ -135,8 +164,7 @@ fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> 
     let metadata = template.metadata.get_or_insert_default();
     metadata.labels = Some(label(metadata.labels.take()));
     let labels = metadata.labels.clone();
-    let mut annotations = deployment.metadata.annotations.clone().unwrap_or_default();
-    annotations.remove(LAST_APPLIED);
+    let mut annotations = annotations::copied(deployment);
     annotations.insert(REVISION.to_owned(), revision.to_string());
     annotations.extend(sizes(deployment));
     ReplicaSet {

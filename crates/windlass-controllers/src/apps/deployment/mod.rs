@@ -1,5 +1,6 @@
 //! The Deployment controller.
 
+mod annotations;
 mod conditions;
 mod controller;
 mod plan;

@@ -9,19 +9,13 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::conditions::{self, LATE, PAUSED};
+use super::annotations::{self, DESIRED, MAXIMUM, REVISION};
+use super::conditions::{self, LATE, PAUSED, SET_NOT_CREATED};
 use super::rolling::{self, Bounds, ReplicaCounts};
 use super::scaling::{self, ActiveSet};
 
 /// The label that distinguishes the pods of different templates.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
-/// The annotation with the revision of a rollout.
-pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
-
-/// The annotation with `spec.replicas` of the Deployment when the ReplicaSet was last scaled.
-pub(super) const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
-/// The annotation with the largest number of pods of the Deployment when the ReplicaSet was last scaled.
-pub(super) const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
 /// A change to make.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +26,8 @@ pub(super) enum Task {
     Scale { name: String, from: i32, to: i32 },
     /// Change the revision of a ReplicaSet: a rollback made the ReplicaSet current.
     SetRevision { name: String, revision: u64 },
+    /// Write annotations and `minReadySeconds` of the Deployment into the new ReplicaSet.
+    CopyFields { name: String, annotations: BTreeMap<String, String>, min_ready_seconds: i32 },
     /// Delete a ReplicaSet beyond `revisionHistoryLimit`.
     DeleteOld { name: String },
 }
@@ -86,11 +82,7 @@ impl<'a> Rollout<'a> {
         let replicas = spec.replicas.unwrap_or(1);
         let strategy = spec.strategy.unwrap_or_default();
         let rolling = strategy.rolling_update.unwrap_or_default();
-        let template = without_hash_label(Some(&spec.template));
-        let is_present = |set: &&ReplicaSet| {
-            without_hash_label(set.spec.as_ref().and_then(|spec| spec.template.as_ref())) == template
-        };
-        let new = sets.iter().copied().find(is_present);
+        let new = sets.iter().copied().find(|set| has_template_of(set, deployment));
         let old: Vec<&ReplicaSet> =
             sets.iter().copied().filter(|set| !new.is_some_and(|new| std::ptr::eq(new, *set))).collect();
         let newest_old = old.iter().map(|set| revision_of(set)).max().unwrap_or(0);
@@ -118,6 +110,7 @@ impl<'a> Rollout<'a> {
         {
             tasks.push(Task::SetRevision { name: name_of(set), revision: self.revision });
         }
+        tasks.extend(self.new.and_then(|set| self.copy_fields(set)));
         // A pause stops the rollout, but not the scaling of existing ReplicaSets. A rollout goes on after the scaling.
         let scaling = if self.is_paused() || self.is_resized() { self.scale() } else { Vec::new() };
         if self.is_paused() || !scaling.is_empty() {
@@ -126,6 +119,15 @@ impl<'a> Rollout<'a> {
             tasks.extend(self.roll());
         }
         tasks
+    }
+
+    /// Returns the change of a new ReplicaSet whose annotations or `minReadySeconds` differ from the Deployment's.
+    fn copy_fields(&self, set: &ReplicaSet) -> Option<Task> {
+        let annotations = annotations::missing(self.deployment, set);
+        let wanted = self.deployment.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0);
+        let present = set.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or(0);
+        let is_changed = wanted != present || !annotations.is_empty();
+        is_changed.then(|| Task::CopyFields { name: name_of(set), annotations, min_ready_seconds: wanted })
     }
 
     /// Returns the next step from the old ReplicaSets to the new one.
@@ -303,6 +305,9 @@ impl<'a> Rollout<'a> {
         conditions::set(list, DeploymentCondition { last_update_time: None, ..available }, &Time(now));
         let (progressing, wake_at) = self.progressing(&before, totals, now);
         conditions::set(list, progressing, &Time(now));
+        if !self.is_paused() {
+            conditions::set_or_remove(list, "ReplicaFailure", self.replica_failure());
+        }
         for condition in list.iter_mut() {
             let same = before.conditions.iter().flatten().find(|old| {
                 old.type_ == condition.type_
@@ -315,6 +320,21 @@ impl<'a> Rollout<'a> {
             }
         }
         (status, wake_at)
+    }
+
+    /// Returns the condition of a ReplicaSet whose pods cannot be created or deleted: of the new ReplicaSet, or else of the oldest.
+    fn replica_failure(&self) -> Option<DeploymentCondition> {
+        let sets = self.new.into_iter().chain(self.sets.iter().copied());
+        let conditions = sets.filter_map(|set| set.status.as_ref()?.conditions.as_ref()).flatten();
+        let failure = conditions.into_iter().find(|condition| condition.type_ == "ReplicaFailure")?;
+        Some(DeploymentCondition {
+            type_: failure.type_.clone(),
+            status: failure.status.clone(),
+            reason: failure.reason.clone(),
+            message: failure.message.clone(),
+            last_transition_time: failure.last_transition_time.clone(),
+            last_update_time: failure.last_transition_time.clone(),
+        })
     }
 
     /// Returns the number of terminating pods of all ReplicaSets, or `None` if a ReplicaSet does not report
@@ -361,6 +381,7 @@ impl<'a> Rollout<'a> {
         }
         let moved = old.is_none()
             || was(PAUSED)
+            || was(SET_NOT_CREATED)
             || before.updated_replicas.unwrap_or(0) != totals.updated
             || before.ready_replicas.unwrap_or(0) != totals.ready
             || before.available_replicas.unwrap_or(0) != totals.available
@@ -434,6 +455,13 @@ fn revision_of(set: &ReplicaSet) -> u64 {
 /// Returns the number in an annotation.
 fn number<N: FromStr>(set: &ReplicaSet, annotation: &str) -> Option<N> {
     set.metadata.annotations.as_ref()?.get(annotation)?.parse().ok()
+}
+
+/// Returns whether a ReplicaSet has the template of the Deployment, apart from the hash label.
+pub(super) fn has_template_of(set: &ReplicaSet, deployment: &Deployment) -> bool {
+    let of_set = set.spec.as_ref().and_then(|spec| spec.template.as_ref());
+    let of_deployment = deployment.spec.as_ref().map(|spec| &spec.template);
+    without_hash_label(of_set) == without_hash_label(of_deployment)
 }
 
 /// Returns a template without the hash label. Equal templates belong to the same rollout.

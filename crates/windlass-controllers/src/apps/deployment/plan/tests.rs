@@ -181,3 +181,30 @@ fn reporting_the_same_twice_changes_nothing() {
     deployment.status = Some(first.clone());
     assert_eq!(plan(&deployment, &sets, now() + SignedDuration::from_secs(5)).status, first);
 }
+
+#[test]
+fn a_failure_of_the_new_set_is_reported_rather_than_that_of_an_old_set() {
+    let failing = |set: Arc<ReplicaSet>, message: &str| {
+        let mut set = ReplicaSet::clone(&set);
+        let condition = json!({
+            "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        set.status.as_mut().unwrap().conditions = Some(vec![serde_json::from_value(condition).unwrap()]);
+        Arc::new(set)
+    };
+    let mut deployment = deployment(json!({}));
+    let old = failing(set("a", "v1", 1, 3, 3), "old");
+    let new = failing(set("b", "v2", 2, 1, 0), "new");
+    let message = |plan: &Plan| {
+        let mut conditions = plan.status.conditions.iter().flatten();
+        conditions.find(|found| found.type_ == "ReplicaFailure").and_then(|found| found.message.clone())
+    };
+    let both = plan(&deployment, &[Arc::clone(&old), new], now());
+    assert_eq!(message(&both).as_deref(), Some("new"));
+    let one = plan(&deployment, &[old, set("b", "v2", 2, 1, 0)], now());
+    assert_eq!(message(&one).as_deref(), Some("old"));
+    deployment.status = Some(both.status);
+    let none = plan(&deployment, &[set("a", "v1", 1, 3, 3), set("b", "v2", 2, 1, 0)], now());
+    assert_eq!(message(&none), None);
+}

@@ -117,3 +117,51 @@ async fn an_autoscaler_without_a_target_says_so() {
         "the HPA controller was unable to get the target's current scale: deployments.apps \"web\" not found";
     assert_eq!(conditions[0].message.as_deref(), Some(message));
 }
+
+#[tokio::test]
+async fn a_target_that_was_scaled_to_zero_returns() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, deployment()).await;
+    let metric = json!({"type": "External", "external": {
+        "metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let mut zero = autoscaler(metric);
+    zero["spec"]["minReplicas"] = json!(0);
+    zero["spec"]["behavior"] = json!({"scaleDown": {"stabilizationWindowSeconds": 0}});
+    zero["metadata"]["annotations"] = json!({"metrics.windlass.dev/queue": "0"});
+    create::<HorizontalPodAutoscaler>(&client, zero).await;
+    let wanted = |replicas: i32| {
+        move |deployment: &Deployment| deployment.spec.as_ref().unwrap().replicas == Some(replicas)
+    };
+    becomes::<Deployment>(&client, "web", wanted(0)).await;
+    becomes::<HorizontalPodAutoscaler>(&client, "web", |autoscaler| {
+        condition(autoscaler, "ScaledToZero") == Some(("True".to_owned(), "ScaledToZero".to_owned()))
+    })
+    .await;
+    let busy = json!({"metadata": {"annotations": {"metrics.windlass.dev/queue": "25"}}});
+    api::<HorizontalPodAutoscaler>(&client)
+        .patch("web", &PatchParams::default(), &Patch::Merge(busy))
+        .await
+        .unwrap();
+    becomes::<Deployment>(&client, "web", wanted(3)).await;
+    becomes::<HorizontalPodAutoscaler>(&client, "web", |autoscaler| {
+        condition(autoscaler, "ScaledToZero") == Some(("False".to_owned(), "NotScaledToZero".to_owned()))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_target_with_an_earlier_version_is_found_by_group_and_kind() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, deployment()).await;
+    let metric = json!({"type": "Resource", "resource": {
+        "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}});
+    let mut earlier = autoscaler(metric);
+    earlier["spec"]["scaleTargetRef"]["apiVersion"] = json!("apps/v1beta2");
+    create::<HorizontalPodAutoscaler>(&client, earlier).await;
+    becomes::<HorizontalPodAutoscaler>(&client, "web", |autoscaler| {
+        condition(autoscaler, "AbleToScale").is_some_and(|(status, _)| status == "True")
+    })
+    .await;
+}

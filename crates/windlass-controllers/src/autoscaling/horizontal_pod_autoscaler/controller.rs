@@ -16,6 +16,7 @@ use super::history::History;
 use super::metrics::{Annotations, Metrics};
 use super::plan::{Input, Plan, Rescale, plan};
 use super::scale::{Target, annotations_of};
+use crate::component::ServerVersion;
 use crate::pod_control::message_of;
 use crate::{labels, wake};
 
@@ -34,6 +35,7 @@ pub(crate) fn controller() -> Controller {
 #[derive(Default)]
 struct Autoscalers {
     known: Mutex<BTreeMap<ObjectKey, Known>>,
+    version: ServerVersion,
 }
 
 /// The state of an autoscaler beside the object.
@@ -128,11 +130,12 @@ impl Autoscalers {
             size: &size,
             selector_error: selector_error.as_ref(),
             metrics: &metrics,
+            is_1_37: self.version.minor(cx.client()).await? >= 37,
             now: cx.now(),
         };
         let mut plan = plan(input, &mut known.history);
         if let Some(rescale) = plan.rescale.take() {
-            self.resize(autoscaler, &mut target, &rescale, &mut plan, known, cx).await;
+            self.resize(autoscaler, &mut target, &rescale, &mut plan, known, cx).await?;
         }
         report(autoscaler, plan, cx).await
     }
@@ -145,14 +148,18 @@ impl Autoscalers {
         plan: &mut Plan,
         known: &mut Known,
         cx: &Context<HorizontalPodAutoscaler>,
-    ) {
+    ) -> Result<()> {
         let Rescale { from, to, reason } = rescale;
+        let is_1_37 = self.version.minor(cx.client()).await? >= 37;
         let size = format!("New size: {to}; reason: {reason}");
         match target.resize(*to).await {
             Ok(()) => {
                 cx.recorder().normal(autoscaler, "SuccessfulRescale", size);
                 known.history.rescaled(*from, *to, cx.now());
                 plan.rescaled(*to, cx.now());
+                if is_1_37 {
+                    plan.note_zero(&autoscaler.spec, rescale, cx.now());
+                }
             }
             Err(error) => {
                 let why = message_of(&error);
@@ -161,6 +168,7 @@ impl Autoscalers {
                 plan.not_rescaled(desired, &why, cx.now());
             }
         }
+        Ok(())
     }
 
     /// Returns the other autoscalers whose targets select one of the pods.

@@ -17,6 +17,10 @@ use crate::conditions;
 
 mod metric;
 
+/// The condition of an autoscaler that scaled the target to zero. Another target without replicas is left alone.
+const SCALED_TO_ZERO: &str = "ScaledToZero";
+const BELOW_MINIMUM: &str = "Current number of replicas below Spec.MinReplicas";
+
 /// The ratio of usage and target, beside 1, that changes nothing.
 const TOLERANCE: f64 = 0.1;
 
@@ -39,6 +43,9 @@ pub(super) struct Input<'a> {
     /// Why the selector cannot be used: the reason of an Event, and the message.
     pub selector_error: Option<&'a (&'static str, String)>,
     pub metrics: &'a Metrics,
+    /// Whether the controller has the features of Kubernetes 1.37: `observedGeneration`, and the return from zero replicas of a target
+    /// that the autoscaler, by the condition `ScaledToZero`, scaled to zero.
+    pub is_1_37: bool,
     pub now: Timestamp,
 }
 
@@ -76,6 +83,21 @@ impl Plan {
         self.status.last_scale_time = Some(Time(now));
     }
 
+    /// Notes whether the autoscaler has scaled the target to zero.
+    pub(super) fn note_zero(
+        &mut self,
+        spec: &HorizontalPodAutoscalerSpec,
+        rescale: &Rescale,
+        now: Timestamp,
+    ) {
+        let is_zero =
+            rescale.from > 0 && rescale.to == 0 && spec.min_replicas == Some(0) && is_independent(spec);
+        let (reason, verb) =
+            if is_zero { ("ScaledToZero", "scaled") } else { ("NotScaledToZero", "did not scale") };
+        let message = format!("the HPA controller {verb} the workload to zero");
+        set(&mut self.status, SCALED_TO_ZERO, is_zero, reason, message, now);
+    }
+
     /// Notes that the size of the target could not be changed. `desired` are the desired replicas before the plan.
     pub(super) fn not_rescaled(&mut self, desired: i32, why: &str, now: Timestamp) {
         let message = format!("the HPA controller was unable to update the target scale: {why}");
@@ -99,14 +121,16 @@ pub(super) fn plan(input: Input<'_>, history: &mut History) -> Plan {
     let spec = &autoscaler.spec;
     let least = spec.min_replicas.unwrap_or(1);
     let rescale = |to: i32, reason: &str| Some(Rescale { from: size.wanted, to, reason: reason.to_owned() });
-    if size.wanted == 0 {
+    let was_scaled_to_zero = conditions::is_true(planner.status.conditions.as_ref(), SCALED_TO_ZERO);
+    let returns = input.is_1_37 && was_scaled_to_zero && (least != 0 || is_independent(spec));
+    if size.wanted == 0 && !returns {
         let message = "scaling is disabled since the replica count of the target is zero";
         planner.set("ScalingActive", false, "ScalingDisabled", message.to_owned());
         planner.finish(None, None)
     } else if size.wanted > spec.max_replicas {
         planner.finish(None, rescale(spec.max_replicas, "Current number of replicas above Spec.MaxReplicas"))
-    } else if size.wanted < least {
-        planner.finish(None, rescale(least, "Current number of replicas below Spec.MinReplicas"))
+    } else if size.wanted < least && size.wanted != 0 {
+        planner.finish(None, rescale(least, BELOW_MINIMUM))
     } else {
         planner.by_metrics(spec, least, history)
     }
@@ -126,6 +150,9 @@ impl Planner<'_> {
 
     fn finish(mut self, metrics: Option<Vec<MetricStatus>>, rescale: Option<Rescale>) -> Plan {
         let current = self.input.size.wanted;
+        if self.input.is_1_37 {
+            self.status.observed_generation = self.input.autoscaler.metadata.generation;
+        }
         self.status.current_replicas = Some(current);
         self.status.desired_replicas = rescale.as_ref().map_or(current, |rescale| rescale.to);
         self.status.current_metrics = metrics;
@@ -166,11 +193,14 @@ impl Planner<'_> {
         let limited = limit(behavior, bounds, stable.replicas, history, now);
         let is_limited = limited.replicas != stable.replicas;
         self.set("ScalingLimited", is_limited, limited.reason, limited.message.to_owned());
-        let rescale = (limited.replicas != size.wanted).then_some(Rescale {
-            from: size.wanted,
-            to: limited.replicas,
-            reason,
-        });
+        let (mut to, mut reason) = (limited.replicas, reason);
+        if size.wanted == 0 && to < least {
+            to = least;
+            if reason.is_empty() {
+                BELOW_MINIMUM.clone_into(&mut reason);
+            }
+        }
+        let rescale = (to != size.wanted).then_some(Rescale { from: size.wanted, to, reason });
         self.finish(Some(statuses), rescale)
     }
 
@@ -232,6 +262,12 @@ impl Planner<'_> {
         self.set("ScalingActive", true, "ValidMetricFound", message);
         Ok((replicas, name))
     }
+}
+
+/// Returns whether a metric does not depend on the pods of the target: a target without pods can return.
+fn is_independent(spec: &HorizontalPodAutoscalerSpec) -> bool {
+    let mut metrics = spec.metrics.iter().flatten();
+    metrics.any(|metric| matches!(metric.type_.as_str(), "Object" | "External"))
 }
 
 fn tolerances(spec: &HorizontalPodAutoscalerSpec) -> Tolerances {

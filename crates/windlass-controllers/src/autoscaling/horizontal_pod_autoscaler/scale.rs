@@ -23,7 +23,8 @@ pub(super) struct Target {
     scale: Scale,
 }
 
-/// Returns the resource of a kind.
+/// Returns the resource of a kind. If the server does not serve the named version, returns the resource in the preferred version of the
+/// group.
 ///
 /// # Errors
 /// The server has no such kind: the words of kube-controller-manager.
@@ -33,17 +34,23 @@ async fn resource_of(
 ) -> std::result::Result<ApiResource, String> {
     let api_version = reference.api_version.as_deref().unwrap_or("v1");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let kind = GroupVersionKind::gvk(group, version, &reference.kind);
     let is_known = matches!(
-        (api_version, reference.kind.as_str()),
-        ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet")
-            | ("v1", "ReplicationController" | "Pod" | "Service")
+        (group, reference.kind.as_str()),
+        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet")
+            | ("", "ReplicationController" | "Pod" | "Service")
     );
+    let version = if is_known { "v1" } else { version };
+    let kind = GroupVersionKind::gvk(group, version, &reference.kind);
     if is_known {
         return Ok(ApiResource::from_gvk(&kind));
     }
-    let missing = |_| format!("no matches for kind {:?} in group {group:?}", reference.kind);
-    discovery::pinned_kind(client, &kind).await.map(|(resource, _)| resource).map_err(missing)
+    if let Ok((resource, _)) = discovery::pinned_kind(client, &kind).await {
+        return Ok(resource);
+    }
+    let served = discovery::group(client, group).await.ok();
+    let preferred = served.and_then(|served| served.recommended_kind(&reference.kind));
+    let missing = || format!("no matches for kind {:?} in group {group:?}", reference.kind);
+    preferred.map(|(resource, _)| resource).ok_or_else(missing)
 }
 
 impl Target {

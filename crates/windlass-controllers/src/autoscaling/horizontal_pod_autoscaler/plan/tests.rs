@@ -64,6 +64,7 @@ impl Stage {
             size: &size,
             selector_error: None,
             metrics: &self.metrics,
+            is_1_37: true,
             now: at(second),
         };
         let plan = plan(input, &mut self.history);
@@ -249,4 +250,38 @@ fn the_outcome_of_a_change_is_in_the_status() {
         condition(&missing, "AbleToScale"),
         "False FailedGetScale: the HPA controller was unable to get the target's current scale: deployments.apps \"web\" not found"
     );
+}
+
+#[test]
+fn a_target_without_replicas_returns_only_if_the_autoscaler_scaled_it_to_zero() {
+    let metric = json!({"type": "External", "external": {
+        "metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let down = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let up = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    let behavior = json!({
+        "scaleDown": {"stabilizationWindowSeconds": 0, "policies": [down]}, "scaleUp": {"policies": [up]},
+    });
+    let spec = json!({"minReplicas": 0, "metrics": [metric], "behavior": behavior});
+    let mut stage = Stage::new(spec, Vec::new());
+    stage.metrics.autoscaler = annotations(&[("queue", "25")]);
+    let by_hand = stage.plan(0, 0);
+    assert_eq!(by_hand.rescale, None);
+    assert!(condition(&by_hand, "ScalingActive").starts_with("False ScalingDisabled"), "{by_hand:?}");
+    stage.metrics.autoscaler = annotations(&[("queue", "0")]);
+    let mut down = stage.plan(2, 1);
+    let rescale = down.rescale.take().unwrap();
+    assert_eq!((rescale.from, rescale.to), (2, 0));
+    down.note_zero(&stage.autoscaler.spec, &rescale, at(1));
+    assert_eq!(
+        condition(&down, "ScaledToZero"),
+        "True ScaledToZero: the HPA controller scaled the workload to zero"
+    );
+    stage.autoscaler.status = Some(down.status);
+    stage.metrics.autoscaler = annotations(&[("queue", "25")]);
+    let up = stage.plan(0, 20).rescale.unwrap();
+    assert_eq!((up.from, up.to), (0, 3));
+    stage.metrics.autoscaler = annotations(&[("queue", "0")]);
+    stage.autoscaler.spec.min_replicas = Some(2);
+    let least = stage.plan(0, 40).rescale.unwrap();
+    assert_eq!((least.to, least.reason.as_str()), (2, "Current number of replicas below Spec.MinReplicas"));
 }

@@ -3,6 +3,7 @@
 
 mod autoscalers;
 mod claims;
+mod endpoints;
 mod garbage;
 mod jobs;
 mod migrations;

@@ -45,7 +45,7 @@ async fn reconcile(key: ObjectKey, cx: Context<Service>) -> Result<Action> {
         }
         return Ok(Action::done());
     };
-    if !member::selects_pods(&service) || service.metadata.deletion_timestamp.is_some() {
+    if !member::has_endpoints(&service) || service.metadata.deletion_timestamp.is_some() {
         return Ok(Action::done());
     }
     let pods = cx.lister::<Pod>()?.namespace(&service.namespace().unwrap_or_default()).all()?.complete()?;

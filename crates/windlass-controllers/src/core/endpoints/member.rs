@@ -15,7 +15,13 @@ pub(crate) fn publishes_not_ready(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.publish_not_ready_addresses) == Some(true)
 }
 
-/// Returns whether the controller writes endpoints for a Service.
+/// Returns whether the controllers write the endpoints of the pods of a Service. A Service with an external name has no endpoints.
+pub(crate) fn has_endpoints(service: &Service) -> bool {
+    let kind = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
+    selects_pods(service) && kind != Some("ExternalName")
+}
+
+/// Returns whether a Service has a selector.
 pub(crate) fn selects_pods(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))

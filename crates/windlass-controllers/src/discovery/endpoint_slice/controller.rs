@@ -1,12 +1,14 @@
 //! Writes the EndpointSlices of Services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::ResourceExt;
-use windlass_runtime::{Action, Context, Controller, HandlerContext, ObjectKey, Result};
+use windlass_runtime::{
+    Action, Context, Controller, Delta, HandlerContext, ObjectKey, Predicate, Result, Watch, kind,
+};
 
 use super::plan::{MANAGED_BY, MANAGER, SERVICE_NAME, plan};
 use crate::core::endpoints::member;
@@ -17,8 +19,26 @@ pub(crate) fn controller() -> Controller {
         .named("endpoint-slice-controller")
         .watches::<Pod>(member::services_of)
         .watches::<EndpointSlice>(service_of)
-        .watches::<Node>(|_, _| Ok(Vec::new()))
+        .watch(Watch::mapped(kind::<Node>(), services_on).predicate(Predicate::new(is_added)))
         .max_concurrent_reconciles(4)
+}
+
+/// Returns whether a node has appeared. Endpoints need the node of the pod.
+fn is_added(delta: &Delta) -> bool {
+    matches!(delta, Delta::Added { initial: false, .. })
+}
+
+/// Returns the Services that select pods on a node.
+fn services_on(node: &Node, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
+    let is_here = |pod: &Pod| {
+        let name = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
+        name.is_some() && name == node.metadata.name.as_ref()
+    };
+    let mut services = BTreeSet::new();
+    for pod in cx.lister::<Pod>()?.all()?.iter().filter(|pod| is_here(pod)) {
+        services.extend(member::services_of(pod, cx)?);
+    }
+    Ok(services.into_iter().collect())
 }
 
 /// Returns the Service that a slice was written for.
@@ -34,7 +54,7 @@ fn is_ours(slice: &EndpointSlice) -> bool {
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Service>) -> Result<Action> {
-    let Some(service) = cx.get(&key)?.filter(|service| member::selects_pods(service)) else {
+    let Some(service) = cx.get(&key)?.filter(|service| member::has_endpoints(service)) else {
         // The slices of a deleted Service are deleted with the Service, and the slices of a Service without a
         // selector belong to the user.
         return Ok(Action::done());

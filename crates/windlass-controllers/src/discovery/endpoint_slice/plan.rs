@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod, Service, ServicePort};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{
+    Endpoint, EndpointConditions, EndpointHints, EndpointPort, EndpointSlice, ForNode, ForZone,
+};
 use kube_core::{ObjectMeta, ResourceExt};
 
 use crate::core::endpoints::member::{self, publishes_not_ready};
@@ -17,6 +19,9 @@ pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
 const ZONE: &str = "topology.kubernetes.io/zone";
+/// The annotations for topology-aware routing, the deprecated annotation first.
+const TOPOLOGY_MODES: [&str; 2] =
+    ["service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"];
 /// The largest number of endpoints of a slice, as in Kubernetes.
 const MAX_ENDPOINTS: usize = 100;
 
@@ -213,19 +218,41 @@ fn desired(
 fn endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
     let (serving, terminating) = (pods::is_ready(pod), pods::is_terminating(pod));
     let zone = node.and_then(|node| node.metadata.labels.as_ref()?.get(ZONE).cloned());
+    let zone = zone.filter(|zone| !zone.is_empty());
+    let node_name = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    let is_ready = publishes_not_ready(service) || serving && !terminating;
     Endpoint {
         addresses,
         conditions: Some(EndpointConditions {
-            ready: Some(publishes_not_ready(service) || serving && !terminating),
+            ready: Some(is_ready),
             serving: Some(serving),
             terminating: Some(terminating),
         }),
+        hints: is_ready.then(|| hints(service, zone.as_ref(), node_name.as_ref())).flatten(),
         hostname: member::hostname(service, pod),
-        node_name: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+        node_name,
         target_ref: Some(member::reference(pod)),
-        zone: zone.filter(|zone| !zone.is_empty()),
+        zone,
         ..Endpoint::default()
     }
+}
+
+/// Returns the zone and the node whose traffic a ready endpoint should get, if the Service has a traffic distribution. The annotation
+/// for topology-aware routing comes before the traffic distribution.
+fn hints(service: &Service, zone: Option<&String>, node: Option<&String>) -> Option<EndpointHints> {
+    let annotations = service.metadata.annotations.as_ref();
+    let mode = annotations.and_then(|all| TOPOLOGY_MODES.iter().find_map(|key| all.get(*key)));
+    if mode.is_some_and(|mode| matches!(mode.as_str(), "auto" | "Auto")) {
+        return None;
+    }
+    let distribution = service.spec.as_ref()?.traffic_distribution.as_deref()?;
+    if !matches!(distribution, "PreferClose" | "PreferSameZone" | "PreferSameNode") {
+        return None;
+    }
+    let node = node.filter(|_| distribution == "PreferSameNode");
+    let for_zones = zone.map(|zone| vec![ForZone { name: zone.clone() }]);
+    let for_nodes = node.map(|node| vec![ForNode { name: node.clone() }]);
+    (for_zones.is_some() || for_nodes.is_some()).then_some(EndpointHints { for_nodes, for_zones })
 }
 
 fn addresses(pod: &Pod, family: &str) -> Vec<String> {

@@ -311,3 +311,30 @@ async fn a_claim_that_asks_for_more_gets_more() {
     .await;
     assert_eq!(event(&client, "data", "VolumeResizeSuccessful").await, "Resize volume succeeded");
 }
+
+/// Returns the status and the reason of the condition `Unused`.
+fn unused(claim: &PersistentVolumeClaim) -> Option<(&str, &str)> {
+    let conditions = claim.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions.iter().find(|condition| condition.type_ == "Unused")?;
+    Some((&found.status, found.reason.as_deref()?))
+}
+
+#[tokio::test]
+async fn a_claim_shows_that_no_pod_uses_it() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let immediate = json!({
+        "metadata": {"name": "immediate"}, "provisioner": "windlass.dev/simulated", "volumeBindingMode": "Immediate",
+    });
+    let class: StorageClass = serde_json::from_value(immediate).unwrap();
+    Api::<StorageClass>::all(client.clone()).create(&PostParams::default(), &class).await.unwrap();
+    create::<PersistentVolumeClaim>(&client, claim("data", json!({"storageClassName": "immediate"}))).await;
+    let is = |status: &'static str, reason: &'static str| {
+        move |claim: &PersistentVolumeClaim| unused(claim) == Some((status, reason))
+    };
+    becomes::<PersistentVolumeClaim>(&client, "data", is("True", "NoPodsUsingPVC")).await;
+    create::<Pod>(&client, using("web", "data")).await;
+    becomes::<PersistentVolumeClaim>(&client, "data", is("False", "PodUsingPVC")).await;
+    delete::<Pod>(&client, "web", DeleteParams::default().grace_period(0)).await;
+    becomes::<PersistentVolumeClaim>(&client, "data", is("True", "NoPodsUsingPVC")).await;
+}

@@ -148,15 +148,16 @@ impl Cluster {
         }
     }
 
-    /// Puts a pod on a node, and replaces the earlier state of the pod.
-    pub(super) fn place(&mut self, key: &ObjectKey, node: &str, facts: PodFacts) {
+    /// Puts a pod on a node, and replaces the earlier state of the pod. Returns whether another node is no longer reserved for the pod.
+    pub(super) fn place(&mut self, key: &ObjectKey, node: &str, facts: PodFacts) -> bool {
         self.remove(key);
-        self.nominated.remove(key);
+        let nominated = self.nominated.remove(key);
         self.count(&facts, node, 1);
         let state = self.nodes.entry(node.to_owned()).or_default();
         state.requested.add(&facts.requests);
         state.pods.insert(key.clone(), facts);
         self.placed.insert(key.clone(), node.to_owned());
+        nominated.is_some_and(|(nominated, _)| nominated != node)
     }
 
     /// Removes a pod from the pod's node. Returns whether the pod was on a node.
@@ -199,12 +200,15 @@ impl Cluster {
         Some((node, self.nodes.get(node)?.pods.get(key)?))
     }
 
-    /// Reserves a node for a pod that waits for preempted pods. `None` ends the reservation.
-    pub(super) fn nominate(&mut self, key: &ObjectKey, node: Option<(String, PodFacts)>) {
-        match node {
-            Some(nomination) => drop(self.nominated.insert(key.clone(), nomination)),
-            None => drop(self.nominated.remove(key)),
-        }
+    /// Reserves a node for a pod that waits for preempted pods. `None` ends the reservation. Returns whether another node was reserved
+    /// for the pod.
+    pub(super) fn nominate(&mut self, key: &ObjectKey, node: Option<(String, PodFacts)>) -> bool {
+        let next = node.as_ref().map(|(node, _)| node.clone());
+        let before = match node {
+            Some(nomination) => self.nominated.insert(key.clone(), nomination),
+            None => self.nominated.remove(key),
+        };
+        before.is_some_and(|(before, _)| Some(before) != next)
     }
 
     /// Returns the pods for which a node is reserved.

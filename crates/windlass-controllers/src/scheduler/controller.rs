@@ -115,24 +115,28 @@ impl Scheduler {
         };
         let request = Request { key, pod, facts, volumes: &volumes, is_strict };
         let decision = decide(request, &state.cluster, obstacle, budgets)?;
-        match &decision {
+        let is_freed = match &decision {
             Decision::Bind(node) => {
                 state.waiting.pause(key);
-                state.cluster.place(key, node, facts.clone());
                 if !volumes.are_bound() {
                     state.reserved.insert(key.clone(), Reservation { node: node.clone(), since: cx.now() });
                 }
+                state.cluster.place(key, node, facts.clone())
             }
             Decision::Wait(wait) => {
                 state.waiting.insert(key, facts.priority, Seen::of(pod), wait.checks.clone(), Instant::now());
                 match &wait.room {
                     Room::None => state.cluster.nominate(key, None),
-                    Room::Awaited => {}
+                    Room::Awaited => false,
                     Room::Victims { node, .. } => {
-                        state.cluster.nominate(key, Some((node.clone(), facts.clone())));
+                        state.cluster.nominate(key, Some((node.clone(), facts.clone())))
                     }
                 }
             }
+        };
+        drop(state);
+        if is_freed {
+            self.state.wake(Change::PodGone);
         }
         Ok(Some((decision, volumes)))
     }

@@ -109,8 +109,8 @@ impl SharedState {
         let mut state = self.lock();
         state.waiting.remove(key);
         state.reserved.remove(key);
-        state.cluster.nominate(key, None);
-        state.cluster.remove(key).then_some(Change::PodGone)
+        let is_freed = state.cluster.nominate(key, None);
+        (state.cluster.remove(key) || is_freed).then_some(Change::PodGone)
     }
 
     fn place_pod(&self, key: &ObjectKey, node: &str, pod: &Pod) -> Option<Change> {
@@ -125,7 +125,11 @@ impl SharedState {
             Some((_, known)) if known.class != facts.class => Some(Change::PodPlaced),
             Some(_) => None,
         };
-        state.cluster.place(key, node, facts);
+        let is_freed = state.cluster.place(key, node, facts);
+        drop(state);
+        if is_freed {
+            self.wake(Change::PodGone);
+        }
         change
     }
 
@@ -143,18 +147,19 @@ impl SharedState {
         }
         let is_known = state.waiting.is_known(key, &Seen::of(pod));
         let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.clone());
+        let mut is_freed = false;
         if let Some(node) = nominated.filter(|node| !node.is_empty() && !is_assumed && needs_node(pod)) {
-            state.cluster.nominate(key, Some((node, PodFacts::of(pod))));
+            is_freed = state.cluster.nominate(key, Some((node, PodFacts::of(pod))));
         }
         if !needs_node(pod) {
             state.waiting.remove(key);
-            state.cluster.nominate(key, None);
+            is_freed |= state.cluster.nominate(key, None);
         }
         drop(state);
         if needs_node(pod) && !is_assumed && !is_known {
             self.enqueue_now(key, priority(pod));
         }
-        is_released.then_some(Change::PodGone)
+        (is_released || is_freed).then_some(Change::PodGone)
     }
 
     /// Removes a pod from the node that was chosen, unless the pod is bound: an error may follow a binding that succeeded.
@@ -178,7 +183,9 @@ impl SharedState {
             .filter(|(_, pod)| pod.priority < priority)
             .map(|(key, pod)| (key.clone(), pod.priority))
             .collect();
-        lower.iter().for_each(|(key, _)| state.cluster.nominate(key, None));
+        for (key, _) in &lower {
+            state.cluster.nominate(key, None);
+        }
         drop(state);
         self.enqueue_all(&lower);
     }

@@ -151,3 +151,25 @@ async fn a_deadline_ends_a_job() {
     stage.settle("too late").await;
     stage.finish().await;
 }
+
+#[tokio::test]
+async fn a_job_adopts_counts_and_releases_pods() {
+    let mut stage = Stage::open("job_adoption", &SHOWN).await;
+    let spec = json!({
+        "containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never", "automountServiceAccountToken": false,
+    });
+    let labels = json!({"app": "work"});
+    stage.create("v1/pods", json!({"metadata": {"name": "orphan", "labels": labels}, "spec": spec})).await;
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    let change = json!({"manualSelector": true, "selector": {"matchLabels": labels}, "template": template});
+    stage.create(JOBS, job(change)).await;
+    stage.settle("a pod is adopted").await;
+    stage.end("orphan", 0).await;
+    stage.settle("the adopted pod succeeded").await;
+    let pods = stage.active().await;
+    stage.patch(&format!("v1/pods/{}", pods[0]), json!({"metadata": {"labels": {"app": "other"}}})).await;
+    stage.settle("a pod is released").await;
+    stage.delete(WORK).await;
+    stage.settle("deleted").await;
+    stage.finish().await;
+}

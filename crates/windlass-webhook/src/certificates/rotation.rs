@@ -97,7 +97,7 @@ impl Rotation {
     /// Issues certificates for the names of a location.
     pub fn new(location: ServedAt, lifetimes: CertificateDurations) -> Self {
         let names = location.names().into_iter().map(canonical).collect();
-        Self { names, location, lifetimes }
+        Self { location, names, lifetimes }
     }
 
     /// Adds DNS names and IP addresses to the certificate.

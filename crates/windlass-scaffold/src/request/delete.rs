@@ -14,27 +14,37 @@ impl DeleteApi {
     /// Returns the project without the kind.
     ///
     /// # Errors
-    /// The project does not have the version, or another version is converted to or from the version.
+    /// The project does not have the version, or a conversion is between the version and another version.
     pub fn apply(&self, project: &Project) -> Result<Project> {
         let at = self.gvk.position(project)?;
         let removed = &project.resources[at];
+        if removed.webhooks.converts() {
+            return Error::refused(format!(
+                "{} is the hub of the conversions of {}; {}",
+                shown(removed),
+                removed.webhooks.spokes.join(", "),
+                conversion_first(removed)
+            ));
+        }
         let hub = project
             .versions(&removed.group, &removed.kind)
             .find(|other| other.webhooks.spokes.contains(&removed.version));
         if let Some(hub) = hub {
-            return Error::refused(format!(
-                "{} is converted to {}; remove the conversion first: windlass delete webhook --group {} --version {} --kind {} --conversion",
-                shown(removed),
-                shown(hub),
-                hub.group,
-                hub.version,
-                hub.kind
-            ));
+            let (removed, remedy) = (shown(removed), conversion_first(hub));
+            return Error::refused(format!("{removed} is converted to {}; {remedy}", shown(hub)));
         }
         let mut made = project.clone();
         made.resources.remove(at);
         Ok(made)
     }
+}
+
+/// Returns the command that removes the conversions of a hub.
+fn conversion_first(hub: &Resource) -> String {
+    format!(
+        "remove the conversion first: windlass delete webhook --group {} --version {} --kind {} --conversion",
+        hub.group, hub.version, hub.kind
+    )
 }
 
 /// A request to remove webhooks of a kind.

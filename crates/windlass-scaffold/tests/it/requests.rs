@@ -401,6 +401,16 @@ fn a_version_that_is_converted_is_not_deleted() {
         DeleteApi { gvk: gvk("foo", "v1", "Bar") }.apply(&sandbox.project),
         "windlass delete webhook --group foo --version v2",
     );
+    // The hub takes the controller, the webhooks and the stored version along.
+    let hub = DeleteApi { gvk: gvk("foo", "v2", "Bar") };
+    refused(
+        hub.apply(&sandbox.project),
+        "hub of the conversions of v1; remove the conversion first: \
+         windlass delete webhook --group foo --version v2 --kind Bar --conversion",
+    );
+    let conversion = DeleteWebhook { gvk: hub.gvk.clone(), conversion: true, ..DeleteWebhook::default() };
+    sandbox.become_(conversion.apply(&sandbox.project)).unwrap();
+    sandbox.become_(hub.apply(&sandbox.project)).unwrap();
 }
 
 #[test]

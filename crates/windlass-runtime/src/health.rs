@@ -37,7 +37,39 @@ pub(crate) struct Health {
     ready: Checks,
 }
 
-type Checks = Arc<Mutex<BTreeMap<String, Arc<dyn Check>>>>;
+type Checks = Arc<Mutex<BTreeMap<String, NamedCheck>>>;
+
+/// A check, and the error of the last run.
+#[derive(Clone)]
+struct NamedCheck {
+    check: Arc<dyn Check>,
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl NamedCheck {
+    fn new(check: impl Check) -> Self {
+        Self { check: Arc::new(check), failure: Arc::default() }
+    }
+
+    /// Runs the check, and logs a change of the result. Returns whether the check succeeded.
+    async fn run(&self, endpoint: &str, name: &str) -> bool {
+        let checked = AssertUnwindSafe(async { self.check.check().await }).catch_unwind().await;
+        let result = checked
+            .unwrap_or_else(|payload| Err(format!("panicked: {}", panic_message(payload.as_ref())).into()));
+        // The cause is only logged: everybody can read the endpoint.
+        let failure = result.err().map(|error| chain(error.as_ref()));
+        let before = std::mem::replace(&mut *self.failure.lock(), failure.clone());
+        match &failure {
+            Some(error) if before.as_ref() == Some(error) => {
+                tracing::debug!(endpoint, check = name, error, "health check still fails");
+            }
+            Some(error) => tracing::warn!(endpoint, check = name, error, "health check failed"),
+            None if before.is_some() => tracing::info!(endpoint, check = name, "health check passes again"),
+            None => {}
+        }
+        failure.is_none()
+    }
+}
 
 /// The response of a health endpoint.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,11 +88,11 @@ impl Health {
     }
 
     pub(crate) fn add_live(&self, name: impl Into<String>, check: impl Check) {
-        self.live.lock().insert(name.into(), Arc::new(check));
+        self.live.lock().insert(name.into(), NamedCheck::new(check));
     }
 
     pub(crate) fn add_ready(&self, name: impl Into<String>, check: impl Check) {
-        self.ready.lock().insert(name.into(), Arc::new(check));
+        self.ready.lock().insert(name.into(), NamedCheck::new(check));
     }
 
     pub(crate) fn remove_live(&self, name: &str) -> bool {
@@ -78,7 +110,7 @@ impl Health {
         let (endpoint, checks, rest) = [("healthz", &self.live), ("readyz", &self.ready)]
             .into_iter()
             .find_map(|(name, checks)| Some((name, checks, path.strip_prefix('/')?.strip_prefix(name)?)))?;
-        let chosen: Vec<(String, Arc<dyn Check>)> = {
+        let chosen: Vec<(String, NamedCheck)> = {
             let checks = checks.lock();
             match rest.strip_prefix('/') {
                 Some(one) => vec![(one.to_owned(), checks.get(one)?.clone())],
@@ -97,23 +129,11 @@ impl Health {
                 lines.push(format!("[+]{name} excluded: ok"));
                 continue;
             }
-            let checked = AssertUnwindSafe(async { check.check().await }).catch_unwind().await;
-            let result = checked.unwrap_or_else(|payload| {
-                Err(format!("panicked: {}", panic_message(payload.as_ref())).into())
-            });
-            match result {
-                Ok(()) => lines.push(format!("[+]{name} ok")),
-                Err(error) => {
-                    // The cause is only logged: everybody can read the endpoint.
-                    tracing::info!(
-                        endpoint,
-                        check = name,
-                        error = chain(error.as_ref()),
-                        "health check failed"
-                    );
-                    lines.push(format!("[-]{name} failed: reason withheld"));
-                    healthy = false;
-                }
+            if check.run(endpoint, &name).await {
+                lines.push(format!("[+]{name} ok"));
+            } else {
+                lines.push(format!("[-]{name} failed: reason withheld"));
+                healthy = false;
             }
         }
         if healthy && !verbose {
@@ -138,5 +158,51 @@ mod tests {
         let report = health.answer("/healthz", "").await.expect("a report");
         assert!(!report.healthy && report.text.contains("[-]clumsy failed"), "{}", report.text);
         assert!(health.answer("/healthz", "exclude=clumsy").await.expect("a report").healthy);
+    }
+
+    /// Keeps the lines of a log.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().write(line)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_log_has_a_line_for_each_change_of_a_check() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().without_time().with_ansi(false);
+        let _logged =
+            tracing::subscriber::set_default(subscriber.with_writer(move || writer.clone()).finish());
+        let health = Health::new();
+        let failure = Arc::new(Mutex::new(None));
+        let seen = failure.clone();
+        health.add_ready("store", move || std::future::ready(seen.lock().map_or(Ok(()), Err::<(), &str>)));
+        for next in [None, Some("full"), Some("full"), Some("gone"), Some("gone"), None, None] {
+            *failure.lock() = next;
+            let report = health.answer("/readyz", "").await.expect("a report");
+            assert_eq!(report.healthy, next.is_none());
+        }
+        let text = String::from_utf8(log.0.lock().clone()).expect("text");
+        let lines: Vec<&str> =
+            text.lines().map(|line| line.split("health: ").last().unwrap_or(line)).collect();
+        assert_eq!(
+            lines,
+            [
+                r#"health check failed endpoint="readyz" check="store" error="full""#,
+                r#"health check failed endpoint="readyz" check="store" error="gone""#,
+                r#"health check passes again endpoint="readyz" check="store""#,
+            ]
+        );
+        let levels: Vec<&str> =
+            text.split_whitespace().filter(|word| ["WARN", "INFO"].contains(word)).collect();
+        assert_eq!(levels, ["WARN", "WARN", "INFO"]);
     }
 }

@@ -223,7 +223,7 @@ impl<'w> Session<'w> {
             if self.options.is_embedded {
                 webhooks.remove_certificate();
             } else {
-                webhooks.remove(out).await?;
+                webhooks.clean_up(out).await;
             }
         }
         if let Some(mut running) = self.running.take() {

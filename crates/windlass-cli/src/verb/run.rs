@@ -65,7 +65,7 @@ impl Run {
         };
         let mut child = match (started, &mut webhooks) {
             (Err(error), Some(webhooks)) => {
-                webhooks.remove(out).await?;
+                webhooks.clean_up(out).await;
                 return Err(error);
             }
             (started, _) => started?,
@@ -99,15 +99,13 @@ async fn finish(
     webhooks: Option<LocalWebhooks>,
     out: &mut Output,
 ) -> Result<()> {
-    let removed = match webhooks {
-        Some(mut webhooks) => webhooks.remove(out).await,
-        None => Ok(()),
-    };
+    if let Some(mut webhooks) = webhooks {
+        webhooks.clean_up(out).await;
+    }
     let status = match &ended {
         Ok(Some(status)) => *status,
         _ => child.stop().await?,
     };
     ended?;
-    removed?;
     if status.success() { Ok(()) } else { Err(format!("the operator ended with {status}").into()) }
 }

@@ -7,6 +7,7 @@ mod configurations;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use http::Request;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
@@ -32,7 +34,7 @@ use windlass_runtime::client::ClientBuilder;
 use self::address::Address;
 use self::certificate::Certificate;
 use self::configurations::{Configuration, Configurations, Endpoint};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::project::{Cluster, Workspace};
 
@@ -194,17 +196,31 @@ impl LocalWebhooks {
         Ok(())
     }
 
-    /// Removes the webhooks from the API server, and restores the conversions.
+    /// Removes the webhooks at the end of a command, as [`remove`](Self::remove). A failure is a warning: the command ends as the operator
+    /// has ended.
+    pub(crate) async fn clean_up(&mut self, out: &mut Output) {
+        if let Err(error) = self.remove(out).await {
+            out.line(format_args!(
+                "warning: webhooks: {error}. The next `windlass run` or `windlass dev` of the project replaces the webhooks that are left"
+            ));
+        }
+    }
+
+    /// Removes the webhooks from the API server, and restores the conversions. An error names the failed step.
     pub(crate) async fn remove(&mut self, out: &mut Output) -> Result<()> {
         self.remove_certificate();
         self.is_told = false;
         let registered = std::mem::take(&mut self.registered);
-        self.delete(&registered).await?;
+        let deleted = self.delete(&registered).await;
+        deleted
+            .map_err(|error| failed(format_args!("the configuration {} is not deleted", self.name), error))?;
         if registered.mutating.is_some() || registered.validating.is_some() {
             out.line("webhooks: the API server does not call them any more");
         }
         for name in registered.conversions.keys() {
-            self.release(name, out).await?;
+            let released = self.release(name, out).await;
+            released
+                .map_err(|error| failed(format_args!("the conversion of {name} is not restored"), error))?;
         }
         Ok(())
     }
@@ -278,8 +294,7 @@ impl LocalWebhooks {
             return Ok(());
         }
         if before.is_none() && crd.spec.versions.len() > 1 {
-            let stored = crd.spec.versions.iter().find(|version| version.storage);
-            let stored = stored.map(|version| version.name.as_str()).unwrap_or_default();
+            let stored = storage_version(&crd);
             out.line(format_args!(
                 "webhooks: the conversion of {name} stays, so that no field is lost: requests for other versions than {stored} fail until the \
                  operator runs again. `windlass uninstall` removes the conversion, with the CRD and all objects"
@@ -288,10 +303,29 @@ impl LocalWebhooks {
         }
         windlass_dev::set_conversion(&self.client, name, before.as_ref(), None).await?;
         out.line(match before {
-            Some(_) => format!("webhooks: the conversion of {name} is again that of the deployed service"),
+            Some(before) if self.is_deployed(&before).await => {
+                format!("webhooks: the conversion of {name} is again that of the deployed service")
+            }
+            Some(_) => {
+                let stored = storage_version(&crd);
+                format!(
+                    "webhooks: nothing converts {name} now, because the operator is not deployed: requests for other versions than {stored} fail \
+                     until `windlass run` or `windlass deploy`"
+                )
+            }
             None => format!("webhooks: the conversion of {name} is removed: there is only one version"),
         });
         Ok(())
+    }
+
+    /// Returns whether the service of a conversion exists. Without the right to read services, the service counts as existing.
+    async fn is_deployed(&self, conversion: &Value) -> bool {
+        let field = |name: &str| {
+            conversion.pointer(&format!("/webhook/clientConfig/service/{name}")).and_then(Value::as_str)
+        };
+        let (Some(namespace), Some(name)) = (field("namespace"), field("name")) else { return false };
+        let services: Api<Service> = Api::namespaced(self.client.clone(), namespace);
+        services.get_opt(name).await.map_or(true, |service| service.is_some())
     }
 
     async fn delete(&self, configurations: &Configurations) -> Result<()> {
@@ -370,6 +404,16 @@ pub(crate) async fn forget(client: &Client, workspace: &Workspace) -> Result<()>
     absent(mutating.delete(&name, &DeleteParams::default()).await)?;
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     absent(validating.delete(&name, &DeleteParams::default()).await)
+}
+
+fn storage_version(crd: &CustomResourceDefinition) -> &str {
+    let stored = crd.spec.versions.iter().find(|version| version.storage);
+    stored.map(|version| version.name.as_str()).unwrap_or_default()
+}
+
+/// Returns an error that begins with the failed step.
+fn failed(step: impl Display, error: Error) -> Error {
+    format!("{step}: {}", windlass_runtime::Error::other(error)).into()
 }
 
 /// Accepts a missing configuration, which needs no deletion.

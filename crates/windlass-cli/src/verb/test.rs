@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Cargo, Workspace};
 
-/// Run the tests of the project. Each test has a separate control plane, in the test's process.
+/// Run the tests of the project. Each test has a separate control plane, in the test's process. All test programs run, also after a
+/// failed test.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +27,8 @@ impl Test {
     pub(crate) async fn run(self) -> Result<()> {
         let workspace = Workspace::current()?;
         workspace.announce_first_build(&mut Output::stderr());
-        let cargo = Cargo::new(&workspace.root, "test").args(["--workspace"]).args(self.filter.iter());
+        let cargo = Cargo::new(&workspace.root, "test").args(["--workspace", "--no-fail-fast"]);
+        let cargo = cargo.args(self.filter.iter());
         cargo.args(["--"]).args(&self.flags).run().await
     }
 }

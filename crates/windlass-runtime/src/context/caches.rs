@@ -201,7 +201,7 @@ impl Caches {
         };
         found.map(Lister::new).ok_or_else(|| match name {
             Some(name) => self.no_such_name(resource, name),
-            None => self.not_declared(resource),
+            None => self.not_declared(resource, metadata),
         })
     }
 
@@ -234,22 +234,25 @@ impl Caches {
 
     fn no_such_name(&self, resource: &ApiResource, name: &str) -> Error {
         let kind = &resource.kind;
-        Error::setup(format!(
+        Error::terminal(Error::setup(format!(
             "{} reads the watch of {kind} named {name:?}, but declares none; declare `Watch::owned(kind::<{kind}>().named({name:?}))` \
              or another watch with this name",
             self.reader
-        ))
+        )))
     }
 
-    fn not_declared(&self, resource: &ApiResource) -> Error {
+    fn not_declared(&self, resource: &ApiResource, metadata: bool) -> Error {
         let kind = &resource.kind;
+        if metadata {
+            return Error::not_declared(self.reader.clone(), format!("PartialObjectMeta<{kind}>"));
+        }
         if self.find(resource, |known| known.name.is_none() && known.metadata_only()).is_some() {
-            return Error::setup(format!(
+            return Error::terminal(Error::setup(format!(
                 "{} watches only the metadata of {kind}; read a `PartialObjectMeta<{kind}>`, or watch {kind} whole",
                 self.reader
-            ));
+            )));
         }
-        Error::not_declared(self.reader.clone(), kind)
+        Error::not_declared(self.reader.clone(), kind.as_str())
     }
 
     /// Returns the resource with this API version and kind, if declared.

@@ -137,8 +137,9 @@ impl<K> Context<K> {
             |primary: &&ApiResource| primary.api_version == types.api_version && primary.kind == types.kind;
         let declared = || shared.caches.resource_of_kind(&types.api_version, &types.kind);
         let resource = shared.primary.as_ref().filter(is_primary).cloned().or_else(declared);
-        let resource = resource
-            .ok_or_else(|| Error::not_declared(Reader::Controller(shared.controller.clone()), &types.kind))?;
+        let resource = resource.ok_or_else(|| {
+            Error::not_declared(Reader::Controller(shared.controller.clone()), types.kind.as_str())
+        })?;
         Ok(dynamic(&resource))
     }
 }

@@ -157,8 +157,10 @@ impl Error {
         Self::decode("the API server's response", position)
     }
 
-    pub(crate) fn not_declared(reader: Reader, kind: &str) -> Self {
-        Self::new(Kind::NotDeclared { reader, kind: kind.to_owned() })
+    /// Returns the error of a read without a declaration. The type names the kind. The error is terminal: a retry reads
+    /// the same.
+    pub(crate) fn not_declared(reader: Reader, type_: impl Into<String>) -> Self {
+        Self::terminal(Self::new(Kind::NotDeclared { reader, kind: type_.into() }))
     }
 
     pub(crate) fn setup(message: impl Into<String>) -> Self {
@@ -282,7 +284,8 @@ impl Error {
         matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable { .. })
     }
 
-    /// Returns whether a kind was read that the controller did not declare with `.owns` or `.watches`.
+    /// Returns whether a kind was read that the controller did not declare with `.owns`, `.watches` or `.reads`. The error is
+    /// [terminal](Self::terminal).
     pub fn is_not_declared(&self) -> bool {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }

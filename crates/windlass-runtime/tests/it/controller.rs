@@ -11,7 +11,7 @@ use std::{
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube_client::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube_core::{ApiResource, Resource, ResourceExt};
+use kube_core::{ApiResource, Resource, ResourceExt, metadata::PartialObjectMeta};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
@@ -100,6 +100,36 @@ async fn reading_an_undeclared_kind_says_what_to_declare() {
          `.watches::<Secret>(..)` or `.reads::<Secret>()` where the controller is built"
     );
     running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn an_undeclared_read_of_metadata_is_named_and_not_retried() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let texts = said.clone();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let read = cx.lister::<PartialObjectMeta<Secret>>().map(drop);
+        // The server has ConfigMaps in other namespaces.
+        if key.namespace() == Some("default") {
+            texts.lock().push(format!("{key} {}", read.as_ref().expect_err("not declared")));
+        }
+        std::future::ready(read.map(|()| Action::done()))
+    });
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    eventually(SOON, || async { said.lock().first().cloned().ok_or("nothing said yet") }).await;
+    // A retry would come before: the first back-off takes 5 ms.
+    create_config_map(&cluster.client(), "b").await;
+    let is_b = |text: &String| text.starts_with("default/b ");
+    eventually(SOON, || async {
+        said.lock().iter().any(is_b).then_some(()).ok_or("b is not reconciled yet")
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let message = "controller \"configmap\" reads PartialObjectMeta<Secret> but did not declare it; add \
+                   `.owns::<PartialObjectMeta<Secret>>()`, `.watches::<PartialObjectMeta<Secret>>(..)` or \
+                   `.reads::<PartialObjectMeta<Secret>>()` where the controller is built";
+    assert_eq!(*said.lock(), [format!("default/a {message}"), format!("default/b {message}")]);
 }
 
 #[tokio::test]

@@ -156,8 +156,9 @@ impl<A> Parsed<A> {
         ];
         match flags.iter().find(|(_, given)| *given) {
             Some((flag, _)) if matches!(self.verb, Some(Verb::Dev(_))) => {
-                let text = format!("{flag} names a cluster, but `dev` starts an embedded cluster; use `run`");
-                Err(Command::new("").error(ErrorKind::ArgumentConflict, text))
+                let text =
+                    format_args!("{flag} names a cluster, but `dev` starts an embedded cluster; use `run`");
+                Err(super::refusal(ErrorKind::ArgumentConflict, text))
             }
             _ => Ok(()),
         }

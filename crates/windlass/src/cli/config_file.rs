@@ -226,5 +226,5 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 fn refuse(file: &str, reason: impl Display) -> clap::Error {
-    Command::new("").error(ErrorKind::InvalidValue, format!("configuration file {file}: {reason}"))
+    super::refusal(ErrorKind::InvalidValue, format_args!("configuration file {file}: {reason}"))
 }

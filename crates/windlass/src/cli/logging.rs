@@ -3,12 +3,21 @@
 use std::{io::IsTerminal, panic::PanicHookInfo};
 
 use clap::error::ErrorKind;
-use tracing_subscriber::{EnvFilter, Layer, prelude::*};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{LevelFilter, ParseError},
+    prelude::*,
+};
 
 use super::{LogFormat, ManagerArgs, telemetry};
 
-/// Targets that add nothing to Windlass' own log lines. A filter that names a target overrides this filter.
-const SILENCED: &str = "kube_client::client::builder=off,tower::buffer=info";
+/// A target that only repeats Windlass' own log lines. A filter that names the target overrides this filter.
+const SILENCED: &str = "kube_client::client::builder=off";
+
+/// Libraries of connections, which log every frame at `debug`. A filter with `debug` or `trace` for all targets means Windlass
+/// and the operator: these libraries stay at `info` unless the filter names the library.
+const LIBRARIES: [&str; 8] =
+    ["h2", "hyper", "hyper_util", "rustls", "tower", "tower_http", "tungstenite", "tokio_tungstenite"];
 
 impl ManagerArgs {
     /// Logs to stderr with the level and format of the flags. Does nothing if the program has set up logging
@@ -19,8 +28,7 @@ impl ManagerArgs {
     pub fn init_logging(&self) {
         let level = self.zap.log_level().unwrap_or(&self.log_level);
         let filter = filter(level).unwrap_or_else(|error| {
-            let text = format!("--log-level {level}: {error}");
-            clap::Command::new("").error(ErrorKind::InvalidValue, text).exit()
+            super::refusal(ErrorKind::InvalidValue, format_args!("--log-level {level}: {error}")).exit()
         });
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let log = tracing_subscriber::fmt::layer()
@@ -50,8 +58,28 @@ pub(super) fn warnings_only() -> tracing::Dispatch {
     tracing::Dispatch::new(log.with_ansi(std::io::stderr().is_terminal()).finish())
 }
 
-pub(super) fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    EnvFilter::try_new(format!("{SILENCED},{level}"))
+/// Returns the filter of a level, or of directives in the syntax of `RUST_LOG`.
+pub(super) fn filter(level: &str) -> Result<EnvFilter, ParseError> {
+    let directives = || level.split(',');
+    let mut filter = SILENCED.to_owned();
+    if directives().any(is_verbose) {
+        for library in LIBRARIES.iter().filter(|library| !directives().any(|text| names(text, library))) {
+            // A target is a prefix: with the colons, an operator `tower_something` is not meant.
+            filter.push_str(&format!(",{library}::=info"));
+        }
+    }
+    EnvFilter::try_new(format!("{filter},{level}"))
+}
+
+/// Returns whether a directive is a level above `info` for all targets.
+fn is_verbose(directive: &str) -> bool {
+    directive.parse().is_ok_and(|level: LevelFilter| level > LevelFilter::INFO)
+}
+
+/// Returns whether a directive is about a whole library.
+fn names(directive: &str, library: &str) -> bool {
+    let rest = directive.strip_prefix(library);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['=', '[']))
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {

@@ -66,3 +66,8 @@ pub use self::{
     command::FromArgs,
     zap::{TimeEncoding, ZapArgs, ZapEncoder, ZapLevel},
 };
+
+/// Returns an error of the command line without the usage, which does not name keys of a file or directives of a filter.
+fn refusal(kind: clap::error::ErrorKind, text: impl std::fmt::Display) -> clap::Error {
+    clap::Error::raw(kind, format_args!("{text}\n\nFor more information, try '--help'.\n"))
+}

@@ -192,6 +192,46 @@ fn a_filter_silences_what_windlass_says_itself() {
     assert!(filter("what=ever=this").is_err());
 }
 
+#[test]
+fn a_level_for_all_targets_is_not_for_the_libraries_of_connections() {
+    let shown = |level: &str| {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter(level).expect("a filter"));
+        tracing::subscriber::with_default(subscriber.with_writer(move || writer.clone()).finish(), || {
+            tracing::debug!(target: "h2::codec::framed_write", "1");
+            tracing::debug!(target: "rustls::client::hs", "2");
+            tracing::debug!(target: "tower::buffer::worker", "3");
+            tracing::debug!(target: "tower_operator::reconcile", "4");
+            tracing::debug!(target: "windlass_runtime::informer", "5");
+            tracing::info!(target: "h2::client", "6");
+        });
+        let text = String::from_utf8(log.0.lock().expect("a log").clone()).expect("text");
+        text.lines().filter_map(|line| line.split(' ').next_back()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown("debug"), "4 5 6");
+    assert_eq!(shown("trace"), "4 5 6");
+    assert_eq!(shown("debug,h2=debug"), "1 4 5 6");
+    assert_eq!(shown("rustls::client=trace,debug"), "2 4 5 6");
+    assert_eq!(shown("info,windlass_runtime=debug"), "5 6");
+    assert_eq!(shown("warn"), "");
+}
+
+/// Keeps the lines of a log.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("a log").write(line)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Runs an operator that cannot start in a process of its own, and returns what it writes to stderr.
 fn stderr_of_an_operator(log_format: &str) -> String {
     let program = std::env::current_exe().expect("a path");
@@ -349,6 +389,10 @@ fn a_mistake_in_the_file_is_told_with_its_key() {
     assert!(refused("a: [").starts_with("error: configuration file /config.yaml: "));
     let missing = parse::<BackupArgs>(line("--config /nonexistent"), None).expect_err("refused").to_string();
     assert!(missing.starts_with("error: configuration file /nonexistent: "), "{missing}");
+    assert!(
+        missing.ends_with("\n\nFor more information, try '--help'.\n") && !missing.contains("Usage"),
+        "{missing}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::Uri;
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::error::{Error, Result, chain};
 
@@ -114,8 +114,14 @@ fn names(file: &Kubeconfig) -> String {
 
 /// Reads a kubeconfig. An empty current context counts as none, as for kubectl, which leaves an empty text when the context is unset.
 fn read(path: &Path) -> Result<Kubeconfig> {
-    let mut file = Kubeconfig::read_from(path)
-        .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), chain(&e))))?;
+    let mut file = Kubeconfig::read_from(path).map_err(|error| {
+        let problem = match &error {
+            // The text of this error repeats the path.
+            KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
+            other => chain(other),
+        };
+        Error::setup(format!("kubeconfig {}: {problem}", path.display()))
+    })?;
     file.current_context = file.current_context.filter(|name| !name.is_empty());
     Ok(file)
 }

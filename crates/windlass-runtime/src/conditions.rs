@@ -55,9 +55,71 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp
     }
 }
 
+/// Removes the conditions of this type from a list. Returns whether there was a condition of this type.
+///
+/// ```
+/// use windlass_runtime::conditions;
+///
+/// let mut conditions = Vec::new();
+/// let degraded = conditions::condition("Degraded", true, "PodFailed", "1 of 3 pods fails");
+/// conditions::set(&mut conditions, degraded, jiff::Timestamp::UNIX_EPOCH);
+/// assert!(conditions::remove(&mut conditions, "Degraded"));
+/// assert!(!conditions::remove(&mut conditions, "Degraded"));
+/// ```
+pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
+    let before = conditions.len();
+    conditions.retain(|condition| condition.type_ != type_);
+    conditions.len() < before
+}
+
+/// Returns the condition of this type.
+///
+/// ```
+/// use windlass_runtime::conditions;
+///
+/// let mut conditions = Vec::new();
+/// let ready = conditions::condition("Ready", false, "Starting", "2 of 3 pods run");
+/// conditions::set(&mut conditions, ready, jiff::Timestamp::UNIX_EPOCH);
+/// let found = conditions::find(&conditions, "Ready");
+/// assert_eq!(found.map(|ready| ready.reason.as_str()), Some("Starting"));
+/// assert_eq!(conditions::find(&conditions, "Degraded"), None);
+/// ```
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
 /// Returns whether the list has a condition of this type with status `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+    is_present_and_equal(conditions, type_, "True")
+}
+
+/// Returns whether the list has a condition of this type with status `False`. A missing condition is neither true nor false.
+///
+/// ```
+/// use windlass_runtime::conditions;
+///
+/// let mut conditions = Vec::new();
+/// let ready = conditions::condition("Ready", false, "Starting", "2 of 3 pods run");
+/// conditions::set(&mut conditions, ready, jiff::Timestamp::UNIX_EPOCH);
+/// assert!(conditions::is_false(&conditions, "Ready"));
+/// assert!(!conditions::is_false(&conditions, "Degraded"));
+/// ```
+pub fn is_false(conditions: &[Condition], type_: &str) -> bool {
+    is_present_and_equal(conditions, type_, "False")
+}
+
+/// Returns whether the list has a condition of this type with this status: `True`, `False` or `Unknown`.
+///
+/// ```
+/// use windlass_runtime::conditions;
+///
+/// let mut conditions = Vec::new();
+/// let ready = conditions::condition("Ready", false, "Lost", "the node does not answer").unknown();
+/// conditions::set(&mut conditions, ready, jiff::Timestamp::UNIX_EPOCH);
+/// assert!(conditions::is_present_and_equal(&conditions, "Ready", "Unknown"));
+/// ```
+pub fn is_present_and_equal(conditions: &[Condition], type_: &str, status: &str) -> bool {
+    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == status)
 }
 
 /// Makes a condition with status `True` or `False`; use [`NewCondition::unknown`] when the status is not known.

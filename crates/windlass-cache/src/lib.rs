@@ -31,7 +31,7 @@ pub use self::{
         ReflectorEventHandler, Subscription, SubscriptionGuard,
     },
     key::{ObjectKey, ParseKeyError},
-    object::{DecodeError, Dictionary, OwnerReference, RawObject},
+    object::{DecodeError, Dictionary, OwnerReference, RawObject, describe_decode_error},
     reflector::{
         BackoffConfig, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorEvent,
         ReflectorStore, WatchError,

@@ -1,6 +1,6 @@
 //! The error of an object that does not decode.
 
-use super::{RawObject, problem};
+use super::{RawObject, problem::describe_decode_error};
 use crate::ObjectKey;
 
 /// An object does not decode as the type that a read asked for.
@@ -24,7 +24,7 @@ impl DecodeError {
             key: object.key(),
             resource_version: object.resource_version().to_owned(),
             wanted: short_name(type_name),
-            reason: problem::describe(json, error),
+            reason: describe_decode_error(json, error),
         }
     }
 

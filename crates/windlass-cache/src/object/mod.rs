@@ -19,7 +19,9 @@ pub(crate) use self::{
     assembler::{Assembler, NewObject, Sharing},
     compressed::Compressor,
 };
-pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
+pub use self::{
+    dictionary::Dictionary, error::DecodeError, owner::OwnerReference, problem::describe_decode_error,
+};
 
 use std::{any::type_name, borrow::Cow, fmt, sync::Arc};
 

@@ -9,8 +9,16 @@ use serde_json::Value;
 
 use super::path::Path;
 
-/// Describes the first problem of decoding `json`. `error` is the error of `serde_json`.
-pub(super) fn describe(json: &[u8], error: &serde_json::Error) -> String {
+/// Describes why `json` does not decode: `spec.replicas: expected i32, found a string`. `error` is the error of `serde_json` for `json`.
+///
+/// The description has the path of the field, and repeats no value of the JSON, because a value may be a secret.
+///
+/// ```
+/// let json = br#"{"data": {"password": 5}}"#;
+/// let error = serde_json::from_slice::<std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>>>(json).unwrap_err();
+/// assert_eq!(windlass_cache::describe_decode_error(json, &error), "data.password: expected a string, found an integer");
+/// ```
+pub fn describe_decode_error(json: &[u8], error: &serde_json::Error) -> String {
     let Ok(root) = serde_json::from_slice::<Value>(json) else {
         return format!("invalid JSON at line {} column {}", error.line(), error.column());
     };

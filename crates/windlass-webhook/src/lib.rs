@@ -24,6 +24,7 @@ mod declaration;
 mod admission;
 
 mod call;
+mod decode;
 mod denial;
 mod json;
 mod metrics;

@@ -13,6 +13,7 @@ use crate::{
     admission::review,
     call::Deadline,
     declaration::{AdmissionDeclaration, AdmissionKind, AdmissionWebhook, Rule},
+    decode::{NEW, decode},
     metrics::WebhookMetrics,
     webhooks::Webhooks,
 };
@@ -147,7 +148,7 @@ impl<K: DeserializeOwned> AdmissionResult<K> {
         if !self.allowed {
             return Err(AdmissionDenial::from_status(self.status.clone()));
         }
-        K::deserialize(&self.object).map_err(|error| AdmissionDenial::new(error.to_string()))
+        decode(NEW, &self.object).map_err(AdmissionDenial::new)
     }
 
     /// Returns the object as JSON, with fields that `K` does not have; `null` for a deletion.

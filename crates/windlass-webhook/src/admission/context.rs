@@ -12,7 +12,10 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::denial::BoxError;
+use crate::{
+    decode::{OLD, decode},
+    denial::BoxError,
+};
 
 /// The request that a [`Defaulter`](crate::Defaulter) or [`Validator`](crate::Validator) decides about. Cheap to clone.
 #[derive(Clone)]
@@ -87,7 +90,7 @@ impl AdmissionContext {
     pub fn old<K: DeserializeOwned>(&self) -> Result<Option<K>, BoxError> {
         match &self.0.old {
             Value::Null => Ok(None),
-            old => Ok(Some(K::deserialize(old)?)),
+            old => Ok(Some(decode(OLD, old)?)),
         }
     }
 

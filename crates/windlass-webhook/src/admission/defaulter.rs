@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::{
     AdmissionContext, Patched,
-    handler::{Admit, Call, allowed, denied, errored, undecodable, with_notes},
+    handler::{Admit, Call, allowed, denied, errored, with_notes},
 };
 use crate::{
+    decode::{NEW, decode},
     denial::{AdmissionDenial, BoxError},
-    json::apply_changes,
+    json::{apply_changes, remove_new_nulls},
 };
 
 /// Sets defaults of objects before the API server stores the objects.
@@ -101,11 +102,13 @@ where
         if original.is_null() {
             return errored(400, "there is no content to decode");
         }
-        let decoded =
-            K::deserialize(&original).and_then(|object| Ok((serde_json::to_value(&object)?, object)));
-        let (before, object) = match decoded {
-            Ok(decoded) => decoded,
-            Err(error) => return errored(400, undecodable(&error)),
+        let object: K = match decode(NEW, &original) {
+            Ok(object) => object,
+            Err(error) => return errored(400, error),
+        };
+        let before = match serde_json::to_value(&object) {
+            Ok(before) => before,
+            Err(error) => return errored(500, error.to_string()),
         };
         let cx = AdmissionContext::new(request, old, extensions);
         let result = self.defaulter.default(object, cx.clone()).await;
@@ -124,6 +127,8 @@ where
     }
 
     fn changed(&self, original: &Value, before: &Value, after: &Value) -> Value {
-        if self.prune { after.clone() } else { apply_changes(original, before, after) }
+        let mut changed = if self.prune { after.clone() } else { apply_changes(original, before, after) };
+        remove_new_nulls::<K>(original, &mut changed);
+        changed
     }
 }

@@ -12,7 +12,10 @@ use kube_core::{
 use serde_json::Value;
 
 use super::context::Notes;
-use crate::denial::AdmissionDenial;
+use crate::{
+    decode::{NEW, OLD, decode},
+    denial::AdmissionDenial,
+};
 
 /// Answers admission requests of any kind.
 ///
@@ -106,8 +109,8 @@ pub(crate) fn handling(handler: impl AdmissionHandler) -> Admit {
         Box::pin(async move {
             let Call { mut request, object, old, .. } = call;
             let decoded = (|| {
-                request.object = decode_dynamic(object)?;
-                request.old_object = decode_dynamic(old)?;
+                request.object = decode_dynamic(NEW, &object)?;
+                request.old_object = decode_dynamic(OLD, &old)?;
                 Ok::<_, String>(request)
             })();
             match decoded {
@@ -118,26 +121,10 @@ pub(crate) fn handling(handler: impl AdmissionHandler) -> Admit {
     })
 }
 
-fn decode_dynamic(object: Value) -> Result<Option<DynamicObject>, String> {
+fn decode_dynamic(what: &str, object: &Value) -> Result<Option<DynamicObject>, String> {
     match object {
         Value::Null => Ok(None),
-        object => serde_json::from_value(object).map(Some).map_err(|error| undecodable(&error)),
-    }
-}
-
-/// Returns the message for an object that does not decode. The message has the place and never a value,
-/// because a value may be secret.
-pub(crate) fn undecodable(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    // serde's messages quote strings in `"`, and other unexpected values in backquotes: `invalid type: string "x", ..`.
-    let safe = text.split_once(": ").filter(|(what, _)| what.starts_with("invalid "));
-    match safe {
-        Some((what, rest)) => {
-            let expected =
-                rest.rsplit_once(", expected ").map(|(_, expected)| format!(": expected {expected}"));
-            format!("the object does not decode: {what}{}", expected.unwrap_or_default())
-        }
-        None => format!("the object does not decode: {text}"),
+        object => decode(what, object).map(Some),
     }
 }
 

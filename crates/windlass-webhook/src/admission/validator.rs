@@ -8,9 +8,12 @@ use serde_json::Value;
 
 use super::{
     AdmissionContext,
-    handler::{Admit, Call, allowed, denied, errored, undecodable, with_notes},
+    handler::{Admit, Call, allowed, denied, errored, with_notes},
 };
-use crate::denial::{AdmissionDenial, BoxError};
+use crate::{
+    decode::{self, NEW, OLD},
+    denial::{AdmissionDenial, BoxError},
+};
 
 /// Allows or denies requests for objects of a kind.
 ///
@@ -204,16 +207,16 @@ fn change<K: DeserializeOwned>(
     old: &Value,
 ) -> Result<Option<AdmissionChange<K>>, String> {
     Ok(Some(match operation {
-        Operation::Create => AdmissionChange::Create(decode(object)?),
-        Operation::Update => AdmissionChange::Update { new: decode(object)?, old: decode(old)? },
-        Operation::Delete => AdmissionChange::Delete(decode(old)?),
+        Operation::Create => AdmissionChange::Create(decode(NEW, object)?),
+        Operation::Update => AdmissionChange::Update { new: decode(NEW, object)?, old: decode(OLD, old)? },
+        Operation::Delete => AdmissionChange::Delete(decode(OLD, old)?),
         Operation::Connect => return Ok(None),
     }))
 }
 
-fn decode<K: DeserializeOwned>(object: &Value) -> Result<K, String> {
+fn decode<K: DeserializeOwned>(what: &str, object: &Value) -> Result<K, String> {
     if object.is_null() {
         return Err("there is no content to decode".to_owned());
     }
-    K::deserialize(object).map_err(|error| undecodable(&error))
+    decode::decode(what, object)
 }

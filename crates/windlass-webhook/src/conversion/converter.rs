@@ -7,7 +7,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::rest;
-use crate::denial::BoxError;
+use crate::{
+    decode::{self, NEW},
+    denial::BoxError,
+    json::remove_new_nulls,
+};
 
 /// A version of a kind that converts to and from the hub `H`. All conversions go through the hub.
 ///
@@ -84,7 +88,7 @@ pub(crate) struct Conversions {
     errors: Vec<String>,
 }
 
-type Step = Box<dyn Fn(Value) -> Result<Value, BoxError> + Send + Sync>;
+type Step = Box<dyn Fn(&Value) -> Result<Value, BoxError> + Send + Sync>;
 
 /// The conversions between a spoke and the hub.
 struct Steps {
@@ -175,24 +179,29 @@ where
 fn step<A, B, E>(convert: impl Fn(A) -> Result<B, E> + Send + Sync + 'static) -> Step
 where
     A: DeserializeOwned,
-    B: Serialize,
+    B: Serialize + DeserializeOwned,
     E: Into<BoxError>,
 {
-    Box::new(move |source| Ok(serde_json::to_value(convert(decode(source)?).map_err(Into::into)?)?))
+    Box::new(move |source| {
+        let mut converted = serde_json::to_value(convert(decode(source)?).map_err(Into::into)?)?;
+        remove_new_nulls::<B>(source, &mut converted);
+        Ok(converted)
+    })
 }
 
 /// Decodes an object. An object without a `spec` that does not decode gets an empty `spec`: server-side apply
 /// removes the fields that a field manager applied in another version before, and asks for the conversion of
 /// the remaining object.
-fn decode<T: DeserializeOwned>(mut object: Value) -> Result<T, serde_json::Error> {
-    if object.get("spec").is_some() {
-        return serde_json::from_value(object);
-    }
-    serde_json::from_value(object.clone()).or_else(|error| {
+fn decode<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    decode::decode(NEW, object).or_else(|error| {
+        if object.get("spec").is_some() {
+            return Err(error);
+        }
+        let mut object = object.clone();
         if let Some(fields) = object.as_object_mut() {
             fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
         }
-        serde_json::from_value(object).map_err(|_| error)
+        T::deserialize(object).map_err(|_| error)
     })
 }
 
@@ -233,35 +242,35 @@ impl Conversions {
             let (from, to) = (self.shown(&from), self.shown(version));
             return Err(format!("failed to convert {from} to {to}: not convertible"));
         }
-        let object = if from == self.hub { object } else { self.step(object, &from, &self.hub)? };
-        if version == self.hub { Ok(object) } else { self.step(object, &self.hub, version) }
+        let object = if from == self.hub { object } else { self.step(&object, &from, &self.hub)? };
+        if version == self.hub { Ok(object) } else { self.step(&object, &self.hub, version) }
     }
 
     /// Converts between the hub and a spoke.
-    fn step(&self, source: Value, from: &str, to: &str) -> Result<Value, String> {
+    fn step(&self, source: &Value, from: &str, to: &str) -> Result<Value, String> {
         let failed = |error: BoxError| {
             let (from, to) = (self.shown(from), self.shown(to));
             format!("failed to convert {from} to {to}: {error}")
         };
-        let mut converted = self.typed_step(source.clone(), from, to).map_err(failed)?;
+        let mut converted = self.typed_step(source, from, to).map_err(failed)?;
         if self.lossless {
             rest::restore(&mut converted, to).map_err(failed)?;
-            let back = self.typed_step(converted.clone(), to, from).map_err(failed)?;
-            let normal = self.normal(from, source.clone()).map_err(failed)?;
-            rest::keep(&source, &normal, &back, &mut converted, from).map_err(failed)?;
+            let back = self.typed_step(&converted, to, from).map_err(failed)?;
+            let normal = self.normal(from, source).map_err(failed)?;
+            rest::keep(source, &normal, &back, &mut converted, from).map_err(failed)?;
         }
         Ok(converted)
     }
 
     /// Returns an object in the JSON of the object's Rust type.
-    fn normal(&self, version: &str, object: Value) -> Result<Value, BoxError> {
+    fn normal(&self, version: &str, object: &Value) -> Result<Value, BoxError> {
         match self.spokes.get(version) {
             Some(steps) => (steps.normal)(object),
             None => (self.hub_normal)(object),
         }
     }
 
-    fn typed_step(&self, source: Value, from: &str, to: &str) -> Result<Value, BoxError> {
+    fn typed_step(&self, source: &Value, from: &str, to: &str) -> Result<Value, BoxError> {
         let metadata = source["metadata"].clone();
         let spoke = |version: &str| self.spokes.get(version).ok_or("no such version");
         let mut converted =

@@ -169,6 +169,146 @@ async fn failures_are_told_and_nothing_is_guessed() {
     }
 }
 
+#[test]
+fn an_object_that_does_not_decode_is_refused_with_the_path_of_the_field() {
+    let failed = |object: Value| webhooks().convert(object, "example.com/v2").expect_err("not decoded");
+    assert_eq!(
+        failed(bar("v1", json!({"size": "sesame"}))),
+        "failed to convert example.com/v1, Kind=Bar to example.com/v2, Kind=Bar: \
+         the object does not decode: spec.size: expected u32, found a string"
+    );
+    let webhooks = Webhooks::new().converter(plain::converter());
+    let failed = webhooks.convert(plain::object("v1", json!({})), "example.com/v2").expect_err("no schedule");
+    assert_eq!(
+        failed,
+        "failed to convert example.com/v1, Kind=Plain to example.com/v2, Kind=Plain: \
+         the object does not decode: spec: the field `schedule` is missing"
+    );
+}
+
+#[test]
+fn a_conversion_adds_no_null_for_an_absent_field() {
+    for lossless in [false, true] {
+        let convert = |object: &Value, version: &str| {
+            let converter = plain::converter();
+            let converter = if lossless { converter.lossless() } else { converter };
+            let webhooks = Webhooks::new().converter(converter);
+            webhooks.convert(object.clone(), &format!("example.com/{version}")).expect("converted")
+        };
+        // A list with absent fields, and nulls in fields of any JSON, also in a renamed field.
+        let spec = json!({"schedule": "* * * * *", "raw": {"a": null}, "jobs": [{"name": "x"}], "any": [null, {"b": null}]});
+        let old = plain::object("v1", spec);
+        let new = convert(&old, "v2");
+        let expected = json!({"schedule": "* * * * *", "raw": {"a": null}, "jobs": [{"name": "x"}], "all": [null, {"b": null}]});
+        assert_eq!((&new["spec"], new.get("status")), (&expected, None));
+        assert_eq!(convert(&new, "v1"), old);
+        // A null of the user stays.
+        let old = plain::object("v1", json!({"schedule": "", "raw": 1, "jobs": [], "any": 1, "image": null}));
+        let new = convert(&old, "v2");
+        assert_eq!(new["spec"].get("image"), Some(&Value::Null));
+        assert_eq!(convert(&new, "v1"), old);
+    }
+}
+
+/// Two versions of a kind whose fields are written as null if they are absent.
+mod plain {
+    use super::*;
+
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    pub(super) struct Job {
+        name: String,
+        note: Option<String>,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    pub(super) struct OneSpec {
+        schedule: String,
+        image: Option<String>,
+        #[serde(default)]
+        jobs: Vec<Job>,
+        #[serde(default)]
+        raw: Value,
+        #[serde(default)]
+        any: Value,
+    }
+
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct TwoSpec {
+        schedule: String,
+        image: Option<String>,
+        time_zone: Option<String>,
+        #[serde(default)]
+        jobs: Vec<Job>,
+        #[serde(default)]
+        raw: Value,
+        #[serde(default)]
+        all: Value,
+    }
+
+    pub(super) fn converter() -> Converter<Two> {
+        let to_hub = |one: One| Ok::<_, BoxError>(one.into_two());
+        Converter::hub::<Two>().spoke_with(to_hub, |two| Ok(two.into_one()))
+    }
+
+    impl One {
+        fn into_two(self) -> Two {
+            let OneSpec { schedule, image, jobs, raw, any } = self.spec;
+            let spec = TwoSpec { schedule, image, time_zone: None, jobs, raw, all: any };
+            Two { metadata: self.metadata, spec, status: self.status }
+        }
+    }
+
+    impl Two {
+        fn into_one(self) -> One {
+            let TwoSpec { schedule, image, time_zone: _, jobs, raw, all } = self.spec;
+            let spec = OneSpec { schedule, image, jobs, raw, any: all };
+            One { metadata: self.metadata, spec, status: self.status }
+        }
+    }
+
+    pub(super) fn object(version: &str, spec: Value) -> Value {
+        json!({"apiVersion": format!("example.com/{version}"), "kind": "Plain", "metadata": {"name": "a"}, "spec": spec})
+    }
+
+    macro_rules! kind {
+        ($name:ident, $spec:ident, $version:literal) => {
+            #[derive(Clone, Debug, Serialize, Deserialize)]
+            pub(super) struct $name {
+                metadata: kube_core::ObjectMeta,
+                spec: $spec,
+                status: Option<Value>,
+            }
+
+            impl kube_core::Resource for $name {
+                type DynamicType = ();
+                type Scope = k8s_openapi::NamespaceResourceScope;
+                fn kind((): &()) -> std::borrow::Cow<'_, str> {
+                    "Plain".into()
+                }
+                fn group((): &()) -> std::borrow::Cow<'_, str> {
+                    "example.com".into()
+                }
+                fn version((): &()) -> std::borrow::Cow<'_, str> {
+                    $version.into()
+                }
+                fn plural((): &()) -> std::borrow::Cow<'_, str> {
+                    "plains".into()
+                }
+                fn meta(&self) -> &kube_core::ObjectMeta {
+                    &self.metadata
+                }
+                fn meta_mut(&mut self) -> &mut kube_core::ObjectMeta {
+                    &mut self.metadata
+                }
+            }
+        };
+    }
+
+    kind!(One, OneSpec, "v1");
+    kind!(Two, TwoSpec, "v2");
+}
+
 /// Server-side apply asks for this conversion when a field manager applies an object in another version than
 /// before.
 #[test]

@@ -2,6 +2,7 @@
 
 mod changes;
 mod depth;
+mod nulls;
 
 #[cfg(test)]
 mod tests;
@@ -9,4 +10,5 @@ mod tests;
 pub(crate) use self::{
     changes::{apply_changes, same_element},
     depth::{MAX_DEPTH, is_deeper_than},
+    nulls::remove_new_nulls,
 };

@@ -15,6 +15,7 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 ///   the struct.
 /// - Numbers without a fraction are written as integers.
 /// - Empty descriptions are removed, and long descriptions are cut.
+/// - Defaults have no nulls for absent fields.
 pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     limit_integers(crd);
     let versions = crd["spec"]["versions"].as_array_mut();
@@ -24,7 +25,10 @@ pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
             // schemars writes the name of the Rust type.
             members.remove("title");
             describe_kind(members);
-            for_each_schema(schema, &mut |members| describe(members, max_description));
+            for_each_schema(schema, &mut |members| {
+                describe(members, max_description);
+                remove_nulls_of_default(members);
+            });
         }
     }
     whole_numbers(crd);
@@ -66,6 +70,38 @@ fn description(text: &str, max: Option<usize>) -> Option<String> {
     Some(format!("{}...", &start[..end]))
 }
 
+/// Removes the nulls that a default has for absent fields: `{"failed": null}` becomes `{}`. An API server would store the nulls.
+fn remove_nulls_of_default(schema: &mut Map<String, Value>) {
+    if schema.contains_key("default") {
+        let default = default_without_nulls(&Value::Object(schema.clone()));
+        schema.insert("default".to_owned(), default);
+    }
+}
+
+/// Returns the default of a schema, without nulls for absent fields.
+pub(crate) fn default_without_nulls(schema: &Value) -> Value {
+    let mut default = schema["default"].clone();
+    remove_nulls(&mut default, schema);
+    default
+}
+
+/// Removes the null members of a value that the schema names as properties without a default. In any other member, such as a member of any
+/// JSON, a null is a value.
+fn remove_nulls(value: &mut Value, schema: &Value) {
+    match value {
+        Value::Object(members) => members.retain(|name, member| {
+            let of_map = &schema["additionalProperties"];
+            let property = schema["properties"].get(name);
+            remove_nulls(member, property.unwrap_or(of_map));
+            !member.is_null() || property.is_none_or(|property| !property["default"].is_null())
+        }),
+        Value::Array(elements) => {
+            elements.iter_mut().for_each(|element| remove_nulls(element, &schema["items"]));
+        }
+        _ => {}
+    }
+}
+
 /// Writes `1.0` as `1`. Go reads both alike, and writes the latter.
 fn whole_numbers(value: &mut Value) {
     match value {
@@ -84,7 +120,7 @@ fn whole_numbers(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::{description, prepare};
 
@@ -103,6 +139,40 @@ mod tests {
             "A website."
         );
         assert_eq!(described("Websites of a shop."), "Websites of a shop.");
+    }
+
+    #[test]
+    fn a_default_has_no_null_for_an_absent_field() {
+        let prepared = |default: Value| {
+            let limit = json!({ "type": "integer", "nullable": true });
+            let history = json!({ "type": "object", "properties": {
+                "failed": limit, "successful": limit,
+                "limit": { "type": "integer", "nullable": true, "default": 5 },
+                "raw": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+            } });
+            let spec = json!({ "type": "object", "default": default, "properties": {
+                "one": history, "several": { "type": "array", "items": history },
+                "named": { "type": "object", "additionalProperties": history },
+            } });
+            let version = json!({ "schema": { "openAPIV3Schema": { "properties": { "spec": spec } } } });
+            let mut crd = json!({ "spec": { "versions": [version] } });
+            prepare(&mut crd, None);
+            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["default"].clone()
+        };
+        let history = json!({ "failed": null, "successful": 3 });
+        let default = json!({ "one": history, "several": [history], "named": { "a": history } });
+        let history = json!({ "successful": 3 });
+        assert_eq!(
+            prepared(default),
+            json!({ "one": history, "several": [history], "named": { "a": history } })
+        );
+        assert_eq!(prepared(json!(null)), json!(null), "a default that is null");
+        let meant = json!({ "one": { "limit": null, "raw": { "a": null } } });
+        assert_eq!(
+            prepared(meant.clone()),
+            meant,
+            "a null instead of the default of the field, and in any JSON"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, items, text};
+use crate::schema::default_without_nulls;
 
 /// Compares the schemas of a field.
 pub(super) fn compare(before: &Value, after: &Value, path: &str, found: &mut Found<'_>) {
@@ -101,8 +102,8 @@ fn fixed_keywords(before: &Value, after: &Value, path: &str, found: &mut Found<'
             changed(keyword, before, after, path, found);
         }
     }
-    // Objects that were written without the field change when the default changes.
-    if !before["default"].is_null() && before["default"] != after["default"] {
+    // Objects that were written without the field change when the default changes. Earlier definitions have nulls for absent fields.
+    if !before["default"].is_null() && default_without_nulls(before) != default_without_nulls(after) {
         changed("default", before, after, path, found);
     }
 }

@@ -40,6 +40,12 @@ fn check((changes, back): (String, String), wanted: Expect, wanted_back: Expect)
 }
 
 #[test]
+fn a_default_may_lose_nulls_of_absent_fields() {
+    let with = |default: Value| json!({ "type": "object", "properties": { "a": { "nullable": true } }, "default": default });
+    check(field(with(json!({ "a": null })), with(json!({}))), expect![""], expect![""]);
+}
+
+#[test]
 fn bounds_may_widen_only() {
     check(
         field(

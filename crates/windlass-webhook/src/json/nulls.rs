@@ -12,12 +12,24 @@ use serde_json::Value;
 /// A null stays if the member would not be null without the null, as in a field of any JSON, or in a field with another
 /// default than `None`.
 pub(crate) fn remove_new_nulls<K: Serialize + DeserializeOwned>(source: &Value, object: &mut Value) {
+    if !has_null(object) {
+        return;
+    }
     let mut without = object.clone();
     if !remove(&mut without, Some(source), Some(object)) {
         return;
     }
     if let Ok(written) = K::deserialize(&without).and_then(|object| serde_json::to_value(&object)) {
         remove(object, Some(source), Some(&written));
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(elements) => elements.iter().any(has_null),
+        Value::Object(members) => members.values().any(has_null),
+        _ => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The guarantees of windlass-test for tests of operators.
 
+mod clock;
 mod faults;
 mod output;
 mod ownership;

@@ -356,7 +356,8 @@ impl Manager {
     ///
     /// Every manager has the checks `informer-sync`, which fails until all caches have been filled once, `watches`, which fails while a
     /// watch has been [failing for a while](Self::stale_watches_fail_readiness_after), and `tasks`, which fails while a background task is down
-    /// after a panic.
+    /// after a panic. A manager with [webhooks](Self::webhooks) that convert kinds has no checks `informer-sync` and `watches`: its caches may
+    /// need its conversion, which the API server finds at a ready replica.
     ///
     /// ```
     /// # use windlass_runtime::Manager;

@@ -14,7 +14,26 @@ use super::run::RunningManager;
 
 impl RunningManager {
     /// Adds the readiness checks that every manager has.
-    pub(super) fn add_checks(&self) {
+    ///
+    /// A manager that `converts` kinds is ready without filled caches: a list or a watch may need the manager's own conversion, and the
+    /// API server reaches only ready replicas.
+    pub(super) fn add_checks(&self, converts: bool) {
+        if !converts {
+            self.add_cache_checks();
+        }
+        let supervisor = self.state.supervisor.clone();
+        self.health.add_ready("tasks", move || {
+            let down = supervisor.down();
+            std::future::ready(if down.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("down after a panic: {}", down.join(", ")))
+            })
+        });
+    }
+
+    /// Adds the readiness checks of the caches.
+    fn add_cache_checks(&self) {
         let (state, started, asking) = (self.state.clone(), self.started.clone(), self.asking.clone());
         // Readiness reports if the caches were ever filled: a filled cache stays ready.
         let synced = Arc::new(AtomicBool::new(false));
@@ -40,15 +59,6 @@ impl RunningManager {
                 })
             });
         }
-        let supervisor = self.state.supervisor.clone();
-        self.health.add_ready("tasks", move || {
-            let down = supervisor.down();
-            std::future::ready(if down.is_empty() {
-                Ok(())
-            } else {
-                Err(format!("down after a panic: {}", down.join(", ")))
-            })
-        });
     }
 }
 

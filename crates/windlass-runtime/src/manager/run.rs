@@ -87,6 +87,7 @@ impl RunningManager {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
         let applies_crds = manager.applies_crds() && !manager.crds.is_empty();
+        let converts = manager.webhook_servers.iter().any(|server| !server.conversions.is_empty());
         let Manager {
             target,
             env,
@@ -153,6 +154,7 @@ impl RunningManager {
         let (selection, mut controllers) = (manager.selection, manager.controllers);
         controllers.retain(|controller| selection.has(controller.name()));
         let mut parts = Parts {
+            converts,
             metrics_address: manager.metrics_address,
             secure_metrics: manager.secure_metrics,
             health_address: manager.health_address,
@@ -213,7 +215,7 @@ impl RunningManager {
             sharding.check()?;
             let _ = self.state.sharding.set(sharding.shard_group(&self.state.env, &self.state.metrics));
         }
-        self.add_checks();
+        self.add_checks(parts.converts);
         if let Some(address) = parts.metrics_address {
             let endpoint = MetricsEndpoint { metrics: self.state.metrics.clone(), access: None };
             self.start_one(serve("metrics", address, None, endpoint)?);
@@ -404,6 +406,8 @@ impl RunningManager {
 }
 
 struct Parts {
+    /// True if a webhook server converts kinds.
+    converts: bool,
     metrics_address: Option<std::net::SocketAddr>,
     secure_metrics: Option<SecureMetrics>,
     health_address: Option<std::net::SocketAddr>,

@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::{
@@ -7,21 +7,28 @@ use kube_client::{
 };
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+};
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, Result,
+    Action, Context, Controller, Error, Manager, ObjectKey, Result, RunContext, Runnable,
     storage_migration::StorageMigration,
     webhook::{
         AdmissionChange, AdmissionContext, AdmissionDenial, SelfIssued, WebhookServer, manifests::Endpoint,
     },
 };
-use windlass_test::eventually;
+use windlass_test::{eventually, stretched};
 
 use super::{
     bars::{self, bars, create_old, named, old_bars, v2},
     configure, denial, free_port,
     setting::Cluster,
 };
-use crate::fixture::{Running, SOON, expect_eq};
+use crate::{
+    fixture::{Running, SOON, expect_eq},
+    manager::{free_address, get},
+};
 
 struct Setting {
     cluster: Cluster,
@@ -74,6 +81,53 @@ async fn refuse(change: AdmissionChange<v2::Bar>, _: AdmissionContext) -> Result
         AdmissionChange::Update { old, .. } if old.spec.max == 99 => Err(AdmissionDenial::new("99 stays")),
         _ => Ok(()),
     }
+}
+
+/// Forwards connections to the port while the manager is ready, as a Service does.
+async fn forward_while_ready(listener: TcpListener, health: SocketAddr, port: u16) {
+    loop {
+        let (mut client, _) = listener.accept().await.expect("a connection");
+        if matches!(get(health, "/readyz").await, Ok((200, _))) {
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(("127.0.0.1", port)).await?;
+                copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_only_replica_becomes_ready_although_its_first_list_needs_its_conversion() {
+    async fn reconcile(_: ObjectKey, _: Context<v2::Bar>) -> Result<Action> {
+        Ok(Action::done())
+    }
+    let cluster = Cluster::start().await;
+    let (client, port, health) = (cluster.client(), free_port().await, free_address().await);
+    let service = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let service_port = service.local_addr().expect("an address").port();
+    let endpoint = Endpoint::url(format!("https://127.0.0.1:{service_port}"));
+    cluster.install(&bars::definition("v1", &endpoint)).await;
+    eventually(SOON, || create_old(&client, "a", 5)).await;
+    let forward = tokio::spawn(forward_while_ready(service, health, port));
+
+    let issued = SelfIssued::for_host("127.0.0.1", service_port).interval(Duration::from_millis(50));
+    let server = WebhookServer::new(bars::webhooks()).port(port).self_issued(issued);
+    let synced = Arc::new(tokio::sync::Notify::new());
+    let tell = synced.clone();
+    let reads = Runnable::new("reads", move |_: RunContext| async move {
+        tell.notify_one();
+        Ok::<_, Error>(())
+    });
+    let manager = Manager::new(client.clone())
+        .webhooks(server)
+        .controller(Controller::of::<v2::Bar>(reconcile))
+        .runnable(reads)
+        .health_address(health);
+    let running = cluster.run(manager).await;
+    tokio::time::timeout(stretched(SOON), synced.notified()).await.expect("the caches are filled");
+    running.stop().await.expect("a graceful stop");
+    forward.abort();
+    drop(cluster);
 }
 
 #[tokio::test]

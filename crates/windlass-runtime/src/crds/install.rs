@@ -158,6 +158,15 @@ pub(super) async fn await_established(definitions: &Api<DynamicObject>, name: &s
     })
 }
 
+/// Returns whether the server serves the resources of a CRD.
+pub(super) fn is_established(crd: &DynamicObject) -> bool {
+    conditions(crd).any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+}
+
+fn conditions(crd: &DynamicObject) -> impl Iterator<Item = &Value> {
+    crd.data["status"]["conditions"].as_array().into_iter().flatten()
+}
+
 async fn established(
     definitions: &Api<DynamicObject>,
     name: &str,
@@ -166,11 +175,10 @@ async fn established(
     let mut pause = Duration::from_millis(5);
     loop {
         let live = definitions.get(name).await?;
-        let conditions = || live.data["status"]["conditions"].as_array().into_iter().flatten();
-        if conditions().any(|condition| condition["type"] == "Established" && condition["status"] == "True") {
+        if is_established(&live) {
             return Ok(());
         }
-        let refused = conditions()
+        let refused = conditions(&live)
             .find(|condition| condition["type"] == "NamesAccepted" && condition["status"] == "False");
         *rejected = refused.and_then(|condition| condition["message"].as_str()).map(ToOwned::to_owned);
         sleep(pause).await;

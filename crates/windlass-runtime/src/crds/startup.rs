@@ -16,7 +16,7 @@ use windlass_codegen::{cluster_definitions, compatibility::BreakingChange};
 use super::{
     conversion::convert,
     decision::Decision,
-    install::{FIELD_MANAGER, await_established, definitions, hand_over, json_of},
+    install::{FIELD_MANAGER, await_established, definitions, hand_over, is_established, json_of},
     keep::{keep_conversion, keep_metadata},
 };
 use crate::{
@@ -115,8 +115,8 @@ impl StartupCrds {
 
     async fn apply_one(&self, name: &str, own: &Value) -> Result<()> {
         let live = self.definitions.get_opt(name).await?;
-        if live.as_ref().is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
-            return Err(Error::setup("the CRD is being deleted"));
+        if let Some(live) = live.as_ref().filter(|live| live.metadata.deletion_timestamp.is_some()) {
+            return terminating(name, live);
         }
         let live = live.as_ref().map(json_of).transpose()?;
         match Decision::of(live.as_ref(), own) {
@@ -212,6 +212,19 @@ impl StartupCrds {
         }
         Ok(())
     }
+}
+
+/// Accepts a terminating CRD whose resources are still served: the operator may have to remove the finalizers of the objects that the
+/// deletion of the CRD waits for.
+///
+/// # Errors
+/// The resources are not served any more.
+fn terminating(name: &str, live: &DynamicObject) -> Result<()> {
+    if !is_established(live) {
+        return Err(Error::setup("the CRD is being deleted"));
+    }
+    tracing::warn!(crd = name, "the CRD is being deleted, and stays as it is");
+    Ok(())
 }
 
 /// Returns a JSON patch by which the fields that a create has set belong to an apply of the field manager.

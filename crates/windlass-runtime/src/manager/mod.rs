@@ -218,7 +218,7 @@ impl Manager {
     /// A missing CRD is created, and a CRD that lacks a part of this program's CRD is updated: a version, a
     /// field, a column, a looser rule. A CRD that has everything of this program's CRD stays unchanged: an
     /// older replica never undoes the update of a newer replica. A change that would break clients or stored
-    /// objects fails the start. Labels, annotations and the conversion webhook of the CRD in the cluster
+    /// objects fails the start. A CRD that is being deleted and still served stays unchanged. Labels, annotations and the conversion webhook of the CRD in the cluster
     /// stay. The field manager is the field manager of `kubectl apply --server-side`.
     ///
     /// The manager needs the rights `create`, `get` and `patch` on CRDs, which [`permissions`](Self::permissions) includes.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -192,10 +193,14 @@ impl RunningManager {
         changes: &mut mpsc::UnboundedReceiver<Change>,
     ) -> Result<()> {
         if let Some(crds) = crds {
-            tokio::select! {
-                biased;
-                () = &mut stop => return Ok(()),
-                applied = crds.apply() => applied?,
+            let mut apply = pin!(crds.apply());
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut stop => return Ok(()),
+                    Some(ended) = self.ended.recv() => self.runnable_ended(ended)?,
+                    applied = &mut apply => break applied?,
+                }
             }
         }
         self.start(parts)?;
@@ -393,15 +398,21 @@ impl RunningManager {
                 }
                 Next::Leadership(LeadershipChange::Acquired) => self.lead(),
                 Next::Leadership(LeadershipChange::Lost) => self.lose().await?,
-                Next::Ended(Ended { group, task, part, result: Ok(()), .. }) => {
-                    self.groups[group as usize].remove(task);
-                    self.part_ended(&part);
-                }
-                Next::Ended(Ended { name, result: Err(error), .. }) => {
-                    return Err(Error::other(error).while_doing(format_args!("running {name}")));
-                }
+                Next::Ended(ended) => self.runnable_ended(ended)?,
             }
         }
+    }
+
+    /// Forgets a runnable that has ended.
+    ///
+    /// # Errors
+    /// The runnable has failed.
+    fn runnable_ended(&mut self, ended: Ended) -> Result<()> {
+        let Ended { group, task, name, part, result } = ended;
+        result.map_err(|error| Error::other(error).while_doing(format_args!("running {name}")))?;
+        self.groups[group as usize].remove(task);
+        self.part_ended(&part);
+        Ok(())
     }
 }
 

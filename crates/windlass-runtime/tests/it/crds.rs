@@ -4,13 +4,14 @@ use http::Method;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::{
     Client,
-    api::{Api, Patch, PatchParams},
+    api::{Api, DeleteParams, Patch, PatchParams, PostParams},
 };
 use kube_core::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey,
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
     crds::{FIELD_MANAGER, install_crds},
+    manager::Group,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -247,4 +248,65 @@ async fn labels_and_the_authority_of_a_conversion_webhook_stay() {
     assert_eq!(live["metadata"]["labels"]["team"], "web");
     let config = &live["spec"]["conversion"]["webhook"]["clientConfig"];
     assert_eq!((&config["caBundle"], &config["service"]["name"]), (&json!(authority), &json!("hooks")));
+}
+
+/// The operator removes the finalizer of an object, which the deletion of the CRD waits for.
+#[tokio::test]
+async fn an_operator_starts_while_its_crd_is_being_deleted() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    ready(&cluster, operator(&cluster, one(&["size"]), "v1")).await.stop().await.expect("stopped");
+    let bars: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &bar("v1"));
+    let mut object = DynamicObject::new("a", &bar("v1"));
+    object.metadata.finalizers = Some(vec!["example.com/cleanup".to_owned()]);
+    bars.create(&PostParams::default(), &object).await.expect("created");
+    definitions(&client).delete(NAME, &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async {
+        let object = bars.get("a").await.map_err(|error| error.to_string())?;
+        if object.metadata.deletion_timestamp.is_some() { Ok(()) } else { Err("not deleted".to_owned()) }
+    })
+    .await;
+
+    let released = {
+        let bars = bars.clone();
+        move |key: ObjectKey, _: Context<DynamicObject>| {
+            let bars = bars.clone();
+            async move {
+                let patch = json!({ "metadata": { "finalizers": null } });
+                match bars.patch(key.name(), &PatchParams::default(), &Patch::Merge(patch)).await {
+                    Err(kube_client::Error::Api(status)) if status.is_not_found() => {}
+                    patched => drop(patched?),
+                }
+                Ok::<_, Error>(Action::done())
+            }
+        }
+    };
+    let manager = Manager::new(client.clone())
+        .crd(one(&["size"]))
+        .apply_crds()
+        .controller(Controller::of_kind(bar("v1"), released));
+    let running = run_declared(&cluster, manager).await;
+    eventually(SOON, || async {
+        match definitions(&client).get_opt(NAME).await {
+            Ok(None) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    running.stop().await.expect("stopped");
+}
+
+#[tokio::test]
+async fn a_webhook_server_that_fails_ends_an_operator_that_still_applies_its_crds() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    for _ in 0..100 {
+        faults.answer(Method::GET, "/customresourcedefinitions", 503, "ServiceUnavailable", None);
+    }
+    let fails = |_: RunContext| async { Err::<(), _>(BoxError::from("the port is in use")) };
+    let manager = operator(&cluster, one(&["size"]), "v1")
+        .client(faults.client())
+        .runnable(Runnable::new("webhooks", fails).group(Group::Webhooks));
+    let error = run(manager).ended().await.expect_err("a failure").to_string();
+    assert_eq!(error, "running webhooks: the port is in use");
 }

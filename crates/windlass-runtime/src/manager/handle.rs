@@ -97,7 +97,7 @@ impl ManagerHandle {
     ///
     /// # Errors
     ///
-    /// The manager has no part of this name, or has ended.
+    /// The manager has no part of this name, or the manager stops or has ended.
     pub async fn stop(&self, name: impl Into<String>) -> Result<()> {
         let (name, (stopped, ended)) = (name.into(), oneshot::channel());
         let is_own = controller::reconciles(&name, &self.metrics);

@@ -169,6 +169,7 @@ impl RunningManager {
             Err(error) => Err(error),
         };
         changes.close();
+        while changes.try_recv().is_ok() {}
         running.stop(result).await
     }
 

@@ -26,6 +26,8 @@ impl RunningManager {
     /// Stops everything in the reverse order. After a lost election, the manager aborts everything at once: another replica may lead
     /// already.
     pub(super) async fn stop(mut self, result: Result<()>) -> Result<()> {
+        // No more ends are reported: a reconcile that waits for the end of another part would block the stop.
+        self.stopping.clear();
         let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
         let grace = Grace::new(Instant::now(), if lost { Some(Duration::ZERO) } else { self.grace });
         let elected = self.stop_elected(grace).await;

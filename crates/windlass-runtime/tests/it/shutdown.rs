@@ -65,6 +65,39 @@ async fn a_reconcile_that_hangs_leaves_time_for_other_parts_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reconcile_that_waits_for_the_stop_of_another_part_ends_with_the_manager() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let asked = Arc::new(Notify::new());
+    let other = {
+        let asked = asked.clone();
+        Runnable::new("other", move |cx: RunContext| async move {
+            cx.shutdown().requested().await;
+            asked.notify_one();
+            sleep(Duration::from_secs(5)).await;
+            Ok::<_, Error>(())
+        })
+    };
+    let manager = Manager::new(cluster.client()).runnable(other);
+    let (handle, result) = (manager.handle(), Arc::new(Mutex::new(None)));
+    let controller = {
+        let result = result.clone();
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let (handle, result) = (handle.clone(), result.clone());
+            async move {
+                let stopped = handle.stop("other").await;
+                result.lock().get_or_insert(stopped.map_err(|error| error.is_stopped()));
+                Ok::<_, Infallible>(Action::done())
+            }
+        })
+    };
+    let running = cluster.run_restricted(manager.controller(controller)).await;
+    asked.notified().await;
+    running.stop().await.expect("a graceful end");
+    assert_eq!(*result.lock(), Some(Err(true)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reconcile_may_stop_its_own_controller() {
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "a").await;

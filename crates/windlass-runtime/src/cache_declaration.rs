@@ -1,6 +1,8 @@
 //! The cache that a runnable or a webhook declares.
 
 use crate::{
+    client::ApiClient,
+    discovery,
     error::{Error, Result},
     informer::{CacheOptions, InformerError, SharedInformer, SharedInformerFactory},
     kind::Kind,
@@ -27,6 +29,17 @@ impl CacheDeclaration {
     /// Returns the rights to fill the cache.
     pub(crate) fn permissions(&self) -> [Permission; 2] {
         Permission::of_watch(&self.kind, &self.options)
+    }
+
+    /// Returns whether `namespaces` may limit the cache, and the server must be asked whether the kind is namespaced.
+    pub(crate) fn lacks_scope(&self, namespaces: &[String]) -> bool {
+        self.kind.namespaced.is_none() && self.options.namespaces.is_empty() && !namespaces.is_empty()
+    }
+
+    /// Asks the server whether the kind is namespaced. Waits until the server serves the kind.
+    pub(crate) async fn with_scope(mut self, client: &ApiClient) -> Result<Self> {
+        self.kind.namespaced = Some(discovery::is_namespaced(client, &self.kind.resource, None).await?);
+        Ok(self)
     }
 
     /// Returns the informer of the cache. `namespaces` limit a namespaced kind if the options name no namespace.

@@ -67,6 +67,21 @@ impl RunContext {
         })
     }
 
+    /// Works like [`new`](Self::new). Asks the server first about the kinds that [lack a scope](CacheDeclaration::lacks_scope).
+    pub(super) async fn discovering(
+        runnable: &str,
+        reads: Vec<CacheDeclaration>,
+        state: &Arc<SharedState>,
+        shutdown: Shutdown,
+    ) -> Result<Self> {
+        let mut known = Vec::new();
+        for read in reads {
+            let lacks_scope = read.lacks_scope(&state.own.namespaces);
+            known.push(if lacks_scope { read.with_scope(&state.own.api).await? } else { read });
+        }
+        Self::new(runnable, &known, state, shutdown)
+    }
+
     /// Returns a lister of a kind. The lister sees the writes of the manager's client at once.
     ///
     /// By default a runnable starts with filled caches; see [`Runnable::without_caches`](crate::Runnable::without_caches).

@@ -243,12 +243,23 @@ impl RunningGroup {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
         let shutdown = self.shutdown.child();
-        // Before the task: the caches must exist when the manager starts all caches.
-        let cx = RunContext::new(&name, &reads, state, shutdown.clone());
+        // Before the task, unless the server must be asked: the caches must exist when the manager starts all caches.
+        let asks = reads.iter().any(|read| read.lacks_scope(&state.own.namespaces));
+        let made = (!asks).then(|| RunContext::new(&name, &reads, state, shutdown.clone()));
         let waits = needs_caches && group > Group::Webhooks;
         let (label, informers) = (name.clone(), state.informers());
+        let (state, requested) = (state.clone(), shutdown.clone());
         let run = async move {
-            let cx = cx?;
+            let cx = match made {
+                Some(cx) => cx?,
+                None => {
+                    let discovered = RunContext::discovering(&label, reads, &state, requested.clone());
+                    match requested.token().run_until_cancelled(discovered).await {
+                        Some(cx) => cx?,
+                        None => return Ok(()),
+                    }
+                }
+            };
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());
             }

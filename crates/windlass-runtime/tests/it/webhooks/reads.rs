@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube_core::ApiResource;
 use windlass_runtime::{
     AdmissionContextExt as _, AdmissionWebhookExt as _, Error, Manager, ObjectKey, Permission, RunContext,
     Runnable, Verb,
+    informer::CacheOptions,
     webhook::{
         Admission, AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, SelfIssued,
         WebhookServer, Webhooks,
     },
 };
 use windlass_test::fake::FakeCluster;
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use super::{configure_at, create, denial, free_port, with};
 use crate::fixture::{SOON, config_map, run, secret, secrets};
@@ -115,5 +117,29 @@ async fn a_runnable_reads_the_cache_that_it_declares() {
     let running = run(manager.client(account.client()));
     let names = told.await.expect("the runnable has started");
     assert!(names.iter().any(|name| name == "default"), "{names:?}");
+    running.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_cache_of_a_kind_that_is_known_at_run_time_is_limited_to_the_namespaces_of_the_manager() {
+    let cluster = TestCluster::start().await;
+    create(&cluster.client(), config_map("a")).await.expect("created");
+    let kind = ApiResource::erase::<ConfigMap>(&());
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let count = {
+        let kind = kind.clone();
+        Runnable::new("count", move |cx: RunContext| async move {
+            let _ = tell.send(cx.lister_of(&kind)?.all()?.names());
+            cx.shutdown().requested().await;
+            Ok::<_, Error>(())
+        })
+    };
+    let manager = Manager::new(cluster.client())
+        .namespaces(["default"])
+        .runnable(count.reads_of(&kind, CacheOptions::new()));
+    let running = cluster.run_restricted(manager).await;
+    let names = tokio::time::timeout(stretched(SOON), told).await.expect("the cache is filled");
+    let names = names.expect("the runnable has started");
+    assert!(names.iter().any(|name| name == "a"), "{names:?}");
     running.stop().await.expect("a graceful stop");
 }

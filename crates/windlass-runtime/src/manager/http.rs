@@ -58,19 +58,19 @@ pub(super) struct MetricsEndpoint {
 impl Endpoint for MetricsEndpoint {
     fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>> {
         Box::pin(async move {
+            // Before a review: the API server is not asked about other paths.
+            if request.uri().path() != "/metrics" {
+                return plain(StatusCode::NOT_FOUND, "404 page not found\n");
+            }
             if let Some(access) = &self.access
                 && let Some(refusal) = access.refusal(request).await
             {
                 return refusal;
             }
-            match request.uri().path() {
-                "/metrics" if accepts_open_metrics(request.headers()) => {
-                    text(StatusCode::OK, metrics::OPEN_METRICS, self.metrics.render())
-                }
-                "/metrics" => {
-                    text(StatusCode::OK, metrics::PROMETHEUS_TEXT, self.metrics.render_prometheus())
-                }
-                _ => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
+            if accepts_open_metrics(request.headers()) {
+                text(StatusCode::OK, metrics::OPEN_METRICS, self.metrics.render())
+            } else {
+                text(StatusCode::OK, metrics::PROMETHEUS_TEXT, self.metrics.render_prometheus())
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Access to the metrics: decided by the API server. The decisions are remembered.
 
-use std::{collections::BTreeMap, hash::Hash, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
@@ -10,6 +10,7 @@ use k8s_openapi::api::{
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use parking_lot::Mutex;
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use tokio::time::{Instant, timeout};
 
 use super::http::plain;
@@ -36,11 +37,14 @@ const REMEMBERED: usize = 1024;
 /// The longest token that the API server is asked about.
 const MAX_TOKEN: usize = 16 << 10;
 
+/// A SHA-256 hash. The lengths of tokens and of the names of users have no influence on the memory.
+type Fingerprint = [u8; SHA256_OUTPUT_LEN];
+
 /// Asks the API server whether a request may be answered.
 pub(super) struct MetricsAccess {
     client: ApiClient,
-    users: Mutex<Remembered<String, Option<UserInfo>>>,
-    decisions: Mutex<Remembered<(String, String, String), bool>>,
+    users: Mutex<Remembered<Option<UserInfo>>>,
+    decisions: Mutex<Remembered<bool>>,
 }
 
 impl MetricsAccess {
@@ -76,7 +80,8 @@ impl MetricsAccess {
 
     /// Returns the user of a token.
     async fn user(&self, token: &str) -> Result<Option<UserInfo>> {
-        if let Some(user) = self.users.lock().get(&token.to_owned(), Instant::now()) {
+        let key = fingerprint(token.as_bytes());
+        if let Some(user) = self.users.lock().get(&key, Instant::now()) {
             return Ok(user);
         }
         let review = TokenReview {
@@ -86,12 +91,12 @@ impl MetricsAccess {
         let review: TokenReview = self.ask("/apis/authentication.k8s.io/v1/tokenreviews", &review).await?;
         let status = review.status.unwrap_or_default();
         let user = status.user.filter(|_| status.authenticated == Some(true));
-        self.users.lock().put(token.to_owned(), user.clone(), Instant::now() + TOKEN_LIFE);
+        self.users.lock().put(key, user.clone(), Instant::now(), TOKEN_LIFE);
         Ok(user)
     }
 
     async fn is_allowed(&self, user: UserInfo, verb: String, path: String) -> Result<bool> {
-        let key = (serde_json::to_string(&user)?, verb.clone(), path.clone());
+        let key = fingerprint(&serde_json::to_vec(&(&user, &verb, &path))?);
         if let Some(allowed) = self.decisions.lock().get(&key, Instant::now()) {
             return Ok(allowed);
         }
@@ -110,7 +115,7 @@ impl MetricsAccess {
             self.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
         let allowed = review.status.is_some_and(|status| status.allowed);
         let life = if allowed { ALLOWED_LIFE } else { DENIED_LIFE };
-        self.decisions.lock().put(key, allowed, Instant::now() + life);
+        self.decisions.lock().put(key, allowed, Instant::now(), life);
         Ok(allowed)
     }
 
@@ -134,29 +139,36 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN).then_some(token)
 }
 
-/// Answers that are valid for some time. If there are too many answers, the answer that expires first is
-/// removed.
-struct Remembered<K, V> {
-    answers: BTreeMap<K, (V, Instant)>,
+fn fingerprint(bytes: &[u8]) -> Fingerprint {
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    fingerprint
 }
 
-impl<K, V> Default for Remembered<K, V> {
+/// Answers that are valid for some time. If there are too many answers, the answer that expires first is
+/// removed.
+struct Remembered<V> {
+    answers: BTreeMap<Fingerprint, (V, Instant)>,
+}
+
+impl<V> Default for Remembered<V> {
     fn default() -> Self {
         Self { answers: BTreeMap::new() }
     }
 }
 
-impl<K: Ord + Hash + Clone, V: Clone> Remembered<K, V> {
-    fn get(&self, key: &K, now: Instant) -> Option<V> {
+impl<V: Clone> Remembered<V> {
+    fn get(&self, key: &Fingerprint, now: Instant) -> Option<V> {
         self.answers.get(key).filter(|(_, until)| *until > now).map(|(answer, _)| answer.clone())
     }
 
-    fn put(&mut self, key: K, answer: V, until: Instant) {
+    fn put(&mut self, key: Fingerprint, answer: V, now: Instant, life: Duration) {
+        self.answers.retain(|_, (_, until)| *until > now);
         if self.answers.len() >= REMEMBERED && !self.answers.contains_key(&key) {
-            let first = self.answers.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone());
+            let first = self.answers.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| *key);
             first.and_then(|first| self.answers.remove(&first));
         }
-        self.answers.insert(key, (answer, until));
+        self.answers.insert(key, (answer, now + life));
     }
 }
 
@@ -167,16 +179,21 @@ mod tests {
     #[test]
     fn answers_expire_and_are_bounded() {
         let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let key = |n: usize| fingerprint(&n.to_le_bytes());
         let mut remembered = Remembered::default();
-        remembered.put("short", 1, now + Duration::from_secs(1));
-        assert_eq!(remembered.get(&"short", now), Some(1));
-        assert_eq!(remembered.get(&"short", now + Duration::from_secs(1)), None);
+        remembered.put(key(0), 1, now, second);
+        assert_eq!(remembered.get(&key(0), now), Some(1));
+        assert_eq!(remembered.get(&key(0), now + second), None);
         let mut many = Remembered::default();
         for n in 0..REMEMBERED + 10 {
-            many.put(n, (), now + Duration::from_secs(n as u64));
+            many.put(key(n), (), now, (n as u32 + 1) * second);
         }
         assert_eq!(many.answers.len(), REMEMBERED);
-        assert_eq!(many.get(&0, now), None, "those that expire first are forgotten");
+        assert_eq!(many.get(&key(0), now), None, "those that expire first are forgotten");
+        let later = now + REMEMBERED as u32 * second;
+        many.put(key(0), (), later, second);
+        assert_eq!(many.answers.len(), 11, "expired answers take no memory");
     }
 
     #[test]

@@ -79,11 +79,15 @@ async fn connect(address: SocketAddr, protocols: &[&str]) -> Result<TlsStream<Tc
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|e| e.to_string())
 }
 
-/// Sends a GET request over HTTPS, and returns the status code and the body.
+/// Sends a GET request for the metrics over HTTPS, and returns the status code and the body.
 async fn get(address: SocketAddr, token: Option<&str>) -> Result<(u16, String), String> {
+    get_path(address, "/metrics", token).await
+}
+
+async fn get_path(address: SocketAddr, path: &str, token: Option<&str>) -> Result<(u16, String), String> {
     let mut stream = connect(address, &[]).await?;
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n");
     stream.write_all(request.as_bytes()).await.map_err(|e| e.to_string())?;
     let mut reply = Vec::new();
     // The server may end the connection without a word of TLS.
@@ -143,6 +147,9 @@ async fn metrics_are_for_those_who_may_read_them() {
     let refused = eventually(SOON, || get(address, None)).await;
     assert_eq!(refused, (401, "Unauthorized\n".to_owned()));
     assert_eq!(get(address, Some("nonsense")).await, Ok((401, "Unauthorized\n".to_owned())));
+
+    let not_found = (404, "404 page not found\n".to_owned());
+    assert_eq!(get_path(address, "/metrics/other", None).await, Ok(not_found));
 
     let stranger = token(&client, "stranger").await;
     let denied = "Authorization denied for user system:serviceaccount:default:stranger\n";

@@ -86,7 +86,8 @@ impl MemberLeases {
         yields_to: &str,
         now: Timestamp,
     ) -> WriteResult {
-        let mine = self.last.take_if(|lease| lease.meta().name.as_deref() == Some(name));
+        // A copy: the caller may drop the write at the time limit, and the next write needs the version.
+        let mine = self.last.clone().filter(|lease| lease.meta().name.as_deref() == Some(name));
         let existed = mine.is_some();
         let lease = self.contents(name, mine, released, yields_to, now);
         let (method, path) =
@@ -99,11 +100,13 @@ impl MemberLeases {
                 self.last = Some(Lease { metadata, ..lease });
                 WriteResult::Written
             }
-            Err(error) if error.is_not_found() && existed => WriteResult::Gone,
+            Err(error) if error.is_not_found() && existed => {
+                self.last = None;
+                WriteResult::Gone
+            }
             Err(error) if error.is_conflict() || error.is_already_exists() => self.refresh(name).await,
             Err(error) => {
                 tracing::warn!(%error, lease = %format_args!("{}/{name}", self.namespace), "writing the member's Lease failed");
-                self.last = existed.then_some(lease);
                 WriteResult::Failed
             }
         }
@@ -116,7 +119,10 @@ impl MemberLeases {
                 self.last = Some(lease);
                 WriteResult::Failed
             }
-            Err(error) if error.is_not_found() => WriteResult::Gone,
+            Err(error) if error.is_not_found() => {
+                self.last = None;
+                WriteResult::Gone
+            }
             Err(_) => WriteResult::Failed,
         }
     }
@@ -181,5 +187,54 @@ fn member_lease(lease: &Lease) -> MemberLease {
             .filter(|name| !name.is_empty())
             .map(ToOwned::to_owned)
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use kube_client::{Client, client::Body};
+    use parking_lot::Mutex;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// A lost reply must not make the next renewal a creation, which the server refuses: the renewal would take another turn.
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_after_a_renewal_without_an_answer_updates_the_same_version() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let service = {
+            let seen = seen.clone();
+            tower::service_fn(move |request: Request<Body>| {
+                let number = {
+                    let mut seen = seen.lock();
+                    seen.push(request.method().clone());
+                    seen.len()
+                };
+                async move {
+                    if number == 2 {
+                        std::future::pending::<()>().await;
+                    }
+                    let reply = json!({
+                        "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+                        "metadata": { "name": "a", "resourceVersion": number.to_string() },
+                    });
+                    Ok::<_, std::convert::Infallible>(Response::new(Body::from(
+                        reply.to_string().into_bytes(),
+                    )))
+                }
+            })
+        };
+        let client = ApiClient::from(Client::new(service, "default"));
+        let duration = Duration::from_secs(15);
+        let mut leases =
+            MemberLeases::new(client, "default".to_owned(), "group".to_owned(), "a".to_owned(), duration);
+        assert_eq!(leases.write("a", false, "", Timestamp::UNIX_EPOCH).await, WriteResult::Written);
+        let lost = timeout(duration, leases.write("a", false, "", Timestamp::UNIX_EPOCH)).await;
+        assert!(lost.is_err(), "{lost:?}");
+        assert_eq!(leases.write("a", false, "", Timestamp::UNIX_EPOCH).await, WriteResult::Written);
+        assert_eq!(*seen.lock(), [Method::POST, Method::PUT, Method::PUT]);
     }
 }

@@ -130,7 +130,6 @@ impl StartupCrds {
                         more,
                         "the CRD in the cluster allows more than this program's, and stays"
                     );
-                    return Ok(());
                 }
                 self.add_conversion(name, &live.unwrap_or_default(), own.clone()).await
             }

@@ -1,6 +1,8 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps,
+};
 use kube_client::{
     Api, Client,
     api::{ListParams, Patch, PatchParams, PostParams},
@@ -191,14 +193,37 @@ async fn a_conversion_that_is_registered_after_the_first_list_reaches_the_cache(
 /// kubectl has applied the derived CRD, without a conversion.
 #[tokio::test]
 async fn an_operator_adds_the_conversion_to_a_crd_that_is_complete_otherwise() {
-    let cluster = Cluster::start().await;
-    let (client, port) = (cluster.client(), free_port().await);
+    let definition = without_conversion();
+    assert_conversion_is_added(definition.clone(), definition).await;
+}
+
+#[tokio::test]
+async fn an_operator_adds_the_conversion_to_a_crd_that_allows_more() {
+    let definition = without_conversion();
+    let mut newer = definition.clone();
+    let schemas = newer.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
+    for schema in schemas.filter_map(|validation| validation.open_api_v3_schema.as_mut()) {
+        let integer = JSONSchemaProps { type_: Some("integer".to_owned()), ..JSONSchemaProps::default() };
+        let spec = schema.properties.get_or_insert_default().get_mut("spec").expect("a spec");
+        spec.properties.get_or_insert_default().insert("weight".to_owned(), integer);
+    }
+    assert_conversion_is_added(newer, definition).await;
+}
+
+fn without_conversion() -> CustomResourceDefinition {
     let mut definition = bars::definition("v1", &Endpoint::url("https://127.0.0.1:1"));
     definition.spec.conversion = None;
-    cluster.install(&definition).await;
+    definition
+}
+
+/// Runs an operator with the definition `own` in a cluster with the definition `live`.
+async fn assert_conversion_is_added(live: CustomResourceDefinition, own: CustomResourceDefinition) {
+    let cluster = Cluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    cluster.install(&live).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
     let server = WebhookServer::new(bars::webhooks()).port(port).self_issued(issued);
-    let manager = Manager::new(client.clone()).crd(definition).apply_crds().webhooks(server);
+    let manager = Manager::new(client.clone()).crd(own).apply_crds().webhooks(server);
     let running = cluster.run(manager).await;
     let created = eventually(SOON, || create_old(&client, "a", 5)).await;
     assert_eq!(created.metadata.name.as_deref(), Some("a"));

@@ -19,6 +19,7 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
+    sync::watch,
     task::JoinSet,
     time::timeout,
 };
@@ -43,6 +44,9 @@ const STREAMS: u32 = 32;
 
 /// The longest TLS handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long an HTTP/2 connection may be idle, as controller-runtime's. HTTP/1 has the limit for the headers of the next request.
+const IDLE_LIMIT: Duration = Duration::from_secs(90);
 
 /// Answers GET requests.
 pub(super) trait Endpoint: Send + Sync + 'static {
@@ -169,17 +173,30 @@ async fn serve_connection(
     }
 }
 
+/// Serves requests until the connection ends, or is idle for too long.
 async fn serve_requests<S>(stream: S, is_http2: bool, endpoint: Arc<dyn Endpoint>, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |request| answer(endpoint.clone(), request));
+    let in_flight = watch::Sender::new(0_usize);
+    let idle = idle(in_flight.subscribe());
+    let service = service_fn(move |request| {
+        let busy = Busy::begin(&in_flight);
+        let answer = answer(endpoint.clone(), request);
+        async move {
+            let _busy = busy;
+            answer.await
+        }
+    });
     if is_http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
             .serve_connection(TokioIo::new(stream), service);
-        let _ = watcher.watch(connection).await;
+        tokio::select! {
+            _ = watcher.watch(connection) => {}
+            () = idle => {}
+        }
         return;
     }
     let connection = http1::Builder::new()
@@ -190,6 +207,30 @@ where
     let _ = watcher.watch(connection).await;
 }
 
+/// Waits until there was no request for a while.
+async fn idle(mut in_flight: watch::Receiver<usize>) {
+    loop {
+        let limit = if *in_flight.borrow_and_update() > 0 { Duration::MAX } else { IDLE_LIMIT };
+        let Ok(Ok(())) = timeout(limit, in_flight.changed()).await else { return };
+    }
+}
+
+/// A request in flight.
+struct Busy(watch::Sender<usize>);
+
+impl Busy {
+    fn begin(in_flight: &watch::Sender<usize>) -> Self {
+        in_flight.send_modify(|count| *count += 1);
+        Self(in_flight.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
 async fn answer(
     endpoint: Arc<dyn Endpoint>,
     request: Request<Incoming>,
@@ -198,4 +239,28 @@ async fn answer(
         return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"));
     }
     Ok(endpoint.get(&request).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_http_2_connection_ends_after_90_seconds() {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        let connections = GracefulShutdown::new();
+        let endpoint = Arc::new(HealthEndpoints(Health::new()));
+        let served = tokio::spawn(serve_requests(server, true, endpoint, connections.watcher()));
+        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(client));
+        let (mut sender, connection) = handshake.await.expect("HTTP/2");
+        tokio::spawn(connection);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let request = Request::get("http://localhost/healthz").body(String::new()).expect("a request");
+        assert_eq!(sender.send_request(request).await.expect("a reply").status(), StatusCode::OK);
+        let answered = Instant::now();
+        timeout(Duration::from_hours(1), served).await.expect("the connection ends").expect("no panic");
+        assert_eq!(answered.elapsed().as_secs(), IDLE_LIMIT.as_secs());
+    }
 }

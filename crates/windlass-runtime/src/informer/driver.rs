@@ -7,6 +7,7 @@ use futures::{FutureExt, future::BoxFuture};
 use http::Response;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::task::TaskTracker;
 use windlass_cache::{
     InformerCore, ListWatch, Reflector, ReflectorAction, ReflectorConfig, ReflectorId, ScanOptions,
 };
@@ -33,13 +34,14 @@ pub(super) struct WatchSource {
     pub(super) source: ReflectorId,
     pub(super) undecodable: Arc<UndecodableObjects>,
     pub(super) turn: Turn,
+    pub(super) tasks: TaskTracker,
 }
 
 impl WatchSource {
     /// Watches for ever. A run begins with a list: a restart after a panic leaves no stale object.
     pub(super) async fn run(self, recovery: Recovery) {
-        let Self { client, collection, config, scan, informer, source, undecodable, turn } = self;
-        let pipeline = Pipeline::new(turn, informer.clone(), source, &scan).await;
+        let Self { client, collection, config, scan, informer, source, undecodable, turn, tasks } = self;
+        let pipeline = Pipeline::new(turn, tasks, informer.clone(), source, &scan).await;
         // The pipeline shares the text of the objects.
         let scan = ScanOptions { one_kind: false, ..scan };
         let reflector = Reflector::new(config, &scan, Instant::now().into_std());

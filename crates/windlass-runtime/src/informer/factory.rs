@@ -383,6 +383,7 @@ impl Inner {
                 source: ReflectorId(number),
                 undecodable: undecodable[usize::from(number)].clone(),
                 turn: Arc::default(),
+                tasks: self.tasks.clone(),
             })
         });
         let sources = sources.collect::<Result<_, InvalidName>>();

@@ -6,6 +6,7 @@ use tokio::{
     sync::{Mutex, OwnedMutexGuard},
     task::JoinHandle,
 };
+use tokio_util::task::TaskTracker;
 use windlass_cache::{BatchApplier, ChangeBatch, InformerCore, ReflectorId, ScanOptions};
 
 /// The right to apply the changes of a watch. After a panic, the next run of the watch waits for the last batch of the run before.
@@ -17,6 +18,8 @@ pub(super) struct Pipeline {
     /// Absent while a task applies a batch.
     idle: Option<Box<Apply>>,
     running: Option<JoinHandle<Box<Apply>>>,
+    /// The tasks that a shutdown waits for.
+    tasks: TaskTracker,
 }
 
 /// Applies batches.
@@ -42,6 +45,7 @@ impl Apply {
 impl Pipeline {
     pub(super) async fn new(
         turn: Turn,
+        tasks: TaskTracker,
         informer: InformerCore,
         source: ReflectorId,
         options: &ScanOptions,
@@ -49,7 +53,7 @@ impl Pipeline {
         let turn = turn.lock_owned().await;
         let applier = BatchApplier::new(informer.clone(), source, options);
         let apply = Apply { applier, batch: ChangeBatch::default(), informer, _turn: turn };
-        Self { filling: ChangeBatch::default(), idle: Some(Box::new(apply)), running: None }
+        Self { filling: ChangeBatch::default(), idle: Some(Box::new(apply)), running: None, tasks }
     }
 
     /// Returns the batch that the reflector fills.
@@ -67,7 +71,7 @@ impl Pipeline {
         }
         let mut apply = self.wait().await;
         std::mem::swap(&mut self.filling, &mut apply.batch);
-        self.running = Some(tokio::spawn(async move {
+        self.running = Some(self.tasks.spawn(async move {
             apply.run();
             apply
         }));
@@ -128,7 +132,12 @@ mod tests {
     }
 
     async fn pipeline(informer: &InformerCore, turn: &Turn) -> Pipeline {
-        Pipeline::new(turn.clone(), informer.clone(), SOURCE, &ScanOptions::default()).await
+        tracked(informer, turn, &TaskTracker::new()).await
+    }
+
+    async fn tracked(informer: &InformerCore, turn: &Turn, tasks: &TaskTracker) -> Pipeline {
+        let scan = ScanOptions::default();
+        Pipeline::new(turn.clone(), tasks.clone(), informer.clone(), SOURCE, &scan).await
     }
 
     /// Adds an object with a text of a length, at a resource version.
@@ -210,6 +219,21 @@ mod tests {
         pipeline.apply().await;
         let panic = AssertUnwindSafe(pipeline.flush()).catch_unwind().await.expect_err("a panic");
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_shutdown_waits_for_the_last_batch() {
+        let (informer, tasks) = (informer(), TaskTracker::new());
+        let release = held(&informer);
+        let mut pipeline = tracked(&informer, &Turn::default(), &tasks).await;
+        put(&mut pipeline, 1, HUGE);
+        notice(&mut pipeline);
+        pipeline.apply().await;
+        drop(pipeline);
+        tasks.close();
+        assert!(tasks.wait().now_or_never().is_none(), "the batch is not applied yet");
+        drop(release);
+        tasks.wait().await;
     }
 
     /// The changes of the run before must not follow the first changes of the next run.

@@ -29,7 +29,7 @@ impl Manager {
     ///
     /// A webhook may read the cluster: see [`AdmissionContextExt`].
     ///
-    /// Adds the readiness check `webhook`, which fails until the server listens with a valid certificate. If the certificate's
+    /// Adds the readiness check `webhook` (a second server: `webhook-2`), which fails until the server listens with a valid certificate. If the certificate's
     /// files are missing, the manager runs on: the error is logged, and the files are read again every second.
     ///
     /// ```
@@ -50,6 +50,10 @@ impl Manager {
     pub fn webhooks(mut self, server: impl Into<WebhookServer>) -> Self {
         let server = server.into().with_defaults(self.webhook_defaults.clone());
         self.webhook_servers.push(WebhookServerDeclaration::of(&server));
+        let check_name = match self.webhook_servers.len() {
+            1 => "webhook".to_owned(),
+            number => format!("webhook-{number}"),
+        };
         self.metrics().register(|registry| server.register_metrics(registry));
         self.metrics().set_certificates(server.certificate_metrics());
         let (reads, mut needed) = (reads_of(server.webhooks()), needs_of(server.webhooks()));
@@ -68,7 +72,7 @@ impl Manager {
         };
         let runnable = needed.into_iter().fold(Runnable::new("webhooks", run), Runnable::needs);
         let runnable = reads.into_iter().fold(runnable, Runnable::reads_cache);
-        self.runnable(runnable.group(Group::Webhooks)).readyz_check("webhook", move || {
+        self.runnable(runnable.group(Group::Webhooks)).readyz_check(check_name, move || {
             let checked = match check.get() {
                 Some(check) => check(),
                 None => Err("webhook server has not been started yet".to_owned()),

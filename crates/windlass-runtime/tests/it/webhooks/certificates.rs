@@ -205,6 +205,29 @@ async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
 }
 
 #[tokio::test]
+async fn each_of_two_webhook_servers_must_listen_before_the_manager_is_ready() {
+    let cluster = Cluster::start().await;
+    let (client, health) = (cluster.client(), free_address().await);
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = CertificateFiles::in_folder(folder.path());
+    let port = free_port().await;
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK);
+    let manager = Manager::new(client)
+        .webhooks(WebhookServer::new(webhooks()).port(free_port().await).certificate_files(missing))
+        .webhooks(WebhookServer::new(webhooks()).port(port).self_issued(issued))
+        .health_address(health);
+    let running = cluster.run(manager).await;
+    eventually(SOON, || async move {
+        let (code, text) = get(health, "/readyz?verbose").await.map_err(|error| error.to_string())?;
+        let served = text.contains("[+]webhook-2 ok") && text.contains("[-]webhook failed");
+        if served && code == 500 { Ok(()) } else { Err(text) }
+    })
+    .await;
+    running.stop().await.expect("a graceful stop");
+    drop(cluster);
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_a_clear_error() {
     let cluster = Cluster::start().await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");

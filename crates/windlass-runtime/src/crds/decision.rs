@@ -68,14 +68,14 @@ fn details_of(crd: &Value) -> BTreeSet<(&str, &str)> {
     names.chain(columns).collect()
 }
 
-fn stored_version(crd: &Value) -> Option<&str> {
+pub(super) fn stored_version(crd: &Value) -> Option<&str> {
     items(&crd["spec"]["versions"])
         .find(|version| version["storage"] == true)
         .map(|version| text(&version["name"]))
 }
 
 /// Orders versions as Kubernetes does: `v1` is above `v1beta2`, `v1beta1` and `v1alpha1`, and `v2` above `v1`. Other names are below.
-fn priority(version: &str) -> (u8, u64, u64) {
+pub(super) fn priority(version: &str) -> (u8, u64, u64) {
     let parsed = || {
         let rest = version.strip_prefix('v')?;
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::install::FIELD_MANAGER;
+use super::{
+    decision::{priority, stored_version},
+    install::FIELD_MANAGER,
+};
 
 /// Copies the labels and annotations that kubectl has applied and that `crd` does not set, such as the annotation of cert-manager: an
 /// apply removes the fields that the field manager leaves out.
@@ -32,6 +35,21 @@ pub(super) fn keep_conversion(live: &Value, crd: &mut Value) {
         now.is_object() && !service(before).is_null() && !same_service(&service(before), &service(now));
     if before["strategy"] == "Webhook" && has_versions && !is_replaced {
         crd["spec"]["conversion"] = before.clone();
+    }
+}
+
+/// Keeps the storage version of the live CRD if `crd` has the version and stores an older version: an update that adds a part must not take
+/// the newer storage version back.
+pub(super) fn keep_stored_version(live: &Value, crd: &mut Value) {
+    let (Some(before), Some(now)) = (stored_version(live), stored_version(crd)) else { return };
+    let Some(versions) = crd["spec"]["versions"].as_array() else { return };
+    let is_known = versions.iter().any(|version| version["name"] == before);
+    if !is_known || priority(before) <= priority(now) {
+        return;
+    }
+    for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        let is_stored = version["name"] == before;
+        version["storage"] = is_stored.into();
     }
 }
 
@@ -98,5 +116,22 @@ mod tests {
             crd,
             json!({ "metadata": { "name": "a", "annotations": { "inject": "yes", "team": "web" } } })
         );
+    }
+
+    #[test]
+    fn a_newer_storage_version_stays() {
+        let storing = |stored: &str, versions: &[&str]| {
+            let version = |name: &&str| json!({ "name": name, "storage": *name == stored });
+            json!({ "spec": { "versions": versions.iter().map(version).collect::<Vec<_>>() } })
+        };
+        let stored = |live: &Value, own: &Value| {
+            let mut own = own.clone();
+            keep_stored_version(live, &mut own);
+            stored_version(&own).map(ToOwned::to_owned)
+        };
+        let (old, new) = (storing("v1", &["v1", "v2"]), storing("v2", &["v1", "v2"]));
+        assert_eq!(stored(&new, &old).as_deref(), Some("v2"));
+        assert_eq!(stored(&old, &new).as_deref(), Some("v2"));
+        assert_eq!(stored(&storing("v3", &["v3"]), &new).as_deref(), Some("v2"), "the version is unknown");
     }
 }

@@ -17,7 +17,7 @@ use super::{
     conversion::convert,
     decision::Decision,
     install::{FIELD_MANAGER, await_established, definitions, hand_over, is_established, json_of},
-    keep::{keep_conversion, keep_metadata},
+    keep::{keep_conversion, keep_metadata, keep_stored_version},
 };
 use crate::{
     env::Env,
@@ -193,6 +193,7 @@ impl StartupCrds {
     /// Applies a CRD, unless the live CRD has changed since it was read.
     async fn update(&self, name: &str, live: &Value, mut own: Value) -> Result<()> {
         keep_metadata(live, &mut own);
+        keep_stored_version(live, &mut own);
         let has_webhook = live["spec"]["conversion"]["strategy"] == "Webhook";
         if !has_webhook {
             convert(&mut own, &self.webhooks)?;

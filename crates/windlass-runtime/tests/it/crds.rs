@@ -155,6 +155,17 @@ async fn additions_are_applied_and_an_older_replica_leaves_them() {
 }
 
 #[tokio::test]
+async fn an_update_keeps_a_newer_storage_version() {
+    let cluster = TestCluster::start().await;
+    let stored_v2 = crd(&[("v1", false, &["size"]), ("v2", true, &["size"])]);
+    install_crds(&cluster.client(), &[stored_v2]).await.expect("installed");
+    let adds = crd(&[("v1", true, &["size", "color"]), ("v2", false, &["size", "color"])]);
+    ready(&cluster, operator(&cluster, adds, "v1")).await.stop().await.expect("stopped");
+    assert_eq!(live_fields(&cluster, "v1").await, ["color", "size"]);
+    assert_eq!(live(&cluster).await["spec"]["versions"][1]["storage"], true);
+}
+
+#[tokio::test]
 async fn a_breaking_change_is_refused_and_accepted_after_an_install() {
     let cluster = TestCluster::start().await;
     install_crds(&cluster.client(), &[one(&["size"])]).await.expect("installed");

@@ -61,11 +61,19 @@ impl ConfigSource {
         if let (Some(master), None) = (&self.master, &self.context) {
             return Ok(kube_client::Config::new(parse_master(master)?));
         }
-        if env("KUBERNETES_SERVICE_HOST").is_some() && self.context.is_none() {
-            return kube_client::Config::incluster()
-                .map_err(|e| Error::setup(format!("the pod's service account: {}", chain(&e))));
-        }
         let home = env("HOME").map(PathBuf::from).unwrap_or_default().join(".kube").join("config");
+        if env("KUBERNETES_SERVICE_HOST").is_some() && self.context.is_none() {
+            match kube_client::Config::incluster() {
+                Ok(config) => return Ok(config),
+                Err(error) if home.exists() => {
+                    let (error, file) = (chain(&error), home.display());
+                    tracing::warn!(error, %file, "the pod has no service account; using the kubeconfig");
+                }
+                Err(error) => {
+                    return Err(Error::setup(format!("the pod's service account: {}", chain(&error))));
+                }
+            }
+        }
         if !home.exists() {
             return Err(Error::setup(format!(
                 "no cluster is configured: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a \

@@ -184,6 +184,20 @@ async fn several_kubeconfigs_are_one() {
     );
 }
 
+/// The environment of this process is not a pod's.
+#[tokio::test]
+async fn a_pod_without_a_token_uses_the_kubeconfig_of_the_home_folder() {
+    let home = tempfile::tempdir().expect("a folder");
+    let path = home.path().display().to_string();
+    let env = [("KUBERNETES_SERVICE_HOST", "10.0.0.1"), ("HOME", path.as_str())];
+    let error = load(&ConfigSource::default(), &env).await.expect_err("no source");
+    assert!(error.starts_with("the pod's service account: "), "{error}");
+    let file = kubeconfig(home.path(), "a", true);
+    std::fs::create_dir(home.path().join(".kube")).expect("created");
+    std::fs::rename(file, home.path().join(".kube/config")).expect("moved");
+    assert_eq!(load(&ConfigSource::default(), &env).await, Ok(cluster("a")));
+}
+
 /// `kubectl config unset current-context` leaves an empty text.
 #[tokio::test]
 async fn an_empty_current_context_says_nothing() {

@@ -250,15 +250,12 @@ impl RunningGroup {
         let (label, informers) = (name.clone(), state.informers());
         let (state, requested) = (state.clone(), shutdown.clone());
         let run = async move {
-            let cx = match made {
-                Some(cx) => cx?,
-                None => {
-                    let discovered = RunContext::discovering(&label, reads, &state, requested.clone());
-                    match requested.token().run_until_cancelled(discovered).await {
-                        Some(cx) => cx?,
-                        None => return Ok(()),
-                    }
-                }
+            let cx = if let Some(cx) = made {
+                cx?
+            } else {
+                let discovered = RunContext::discovering(&label, reads, &state, requested.clone());
+                let Some(cx) = requested.token().run_until_cancelled(discovered).await else { return Ok(()) };
+                cx?
             };
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());

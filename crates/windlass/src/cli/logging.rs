@@ -63,10 +63,9 @@ pub(super) fn filter(level: &str) -> Result<EnvFilter, ParseError> {
     let directives = || level.split(',');
     let mut filter = SILENCED.to_owned();
     if directives().any(is_verbose) {
-        for library in LIBRARIES.iter().filter(|library| !directives().any(|text| names(text, library))) {
-            // A target is a prefix: with the colons, an operator `tower_something` is not meant.
-            filter.push_str(&format!(",{library}::=info"));
-        }
+        let unnamed = LIBRARIES.iter().filter(|library| !directives().any(|text| names(text, library)));
+        // A target is a prefix: with the colons, an operator `tower_something` is not meant.
+        filter.extend(unnamed.map(|library| format!(",{library}::=info")));
     }
     EnvFilter::try_new(format!("{filter},{level}"))
 }

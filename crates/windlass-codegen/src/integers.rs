@@ -30,10 +30,18 @@ const UNKNOWN: [&str; 10] =
 /// assert_eq!(replicas, &serde_json::json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}));
 /// ```
 pub fn limit_integers(crd: &mut Value) {
+    for_each_schema_of(crd, &mut limit_integer);
+}
+
+/// Calls the function for each schema of a CustomResourceDefinition.
+pub(crate) fn for_each_schema_of(
+    crd: &mut Value,
+    visit: &mut impl FnMut(&mut serde_json::Map<String, Value>),
+) {
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     for version in versions.into_iter().flatten() {
         if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
-            for_each_schema(schema, &mut limit_integer);
+            for_each_schema(schema, visit);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::integers::{for_each_schema, limit_integers};
+use crate::integers::{for_each_schema, for_each_schema_of, limit_integers};
 
 /// The description that kube's derive macro writes if there is none.
 const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
@@ -10,6 +10,7 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 /// Prepares the schemas of a CustomResourceDefinition.
 ///
 /// - Integers have the limits of the Rust types.
+/// - Enumerations have no null.
 /// - The title of an object is removed.
 /// - A kind without a description (`#[kube(doc = "…")]`) gets the description of the spec: the doc comment of
 ///   the struct.
@@ -32,6 +33,15 @@ pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
         }
     }
     whole_numbers(crd);
+    for_each_schema_of(crd, &mut remove_null_of_enum);
+}
+
+/// Removes null from an enumeration. An API server refuses a null for a schema with `enum`, even if null is one of the values. Without
+/// `nullable`, the server drops the null of a field.
+fn remove_null_of_enum(schema: &mut Map<String, Value>) {
+    let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) else { return };
+    values.retain(|value| !value.is_null());
+    schema.remove("nullable");
 }
 
 /// Gives a kind without a description the description of the kind's spec.
@@ -172,6 +182,23 @@ mod tests {
             prepared(meant.clone()),
             meant,
             "a null instead of the default of the field, and in any JSON"
+        );
+    }
+
+    #[test]
+    fn an_enumeration_has_no_null() {
+        let of_option = json!({ "type": "string", "enum": ["Fast", "Slow", null], "nullable": true });
+        let limited = json!({ "type": "string", "enum": ["Fast", "Slow"], "nullable": true });
+        let number = json!({ "type": "integer", "nullable": true });
+        let spec =
+            json!({ "properties": { "mode": of_option, "modes": { "items": limited }, "number": number } });
+        let version = json!({ "schema": { "openAPIV3Schema": spec } });
+        let mut crd = json!({ "spec": { "versions": [version] } });
+        prepare(&mut crd, None);
+        let plain = json!({ "type": "string", "enum": ["Fast", "Slow"] });
+        assert_eq!(
+            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"],
+            json!({ "mode": plain, "modes": { "items": plain }, "number": number })
         );
     }
 

@@ -74,9 +74,7 @@ fn reason(difference: &Difference) -> Option<&'static str> {
         || ends("controller-gen.kubebuilder.io/version")
     {
         Some("another program wrote it")
-    } else if ends("/nullable")
-        || ends("/enum") && ours.as_array().is_some_and(|values| values.contains(&Value::Null))
-    {
+    } else if ends("/nullable") {
         Some("an Option reads null")
     } else if ends("/anyOf")
         && ours.is_null()

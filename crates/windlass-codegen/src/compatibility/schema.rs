@@ -113,7 +113,8 @@ fn enumeration(before: &Value, after: &Value, path: &str, found: &mut Found<'_>)
     match before["enum"].as_array() {
         None => changed("enum", before, after, path, found),
         Some(old) => {
-            for value in old.iter().filter(|value| !allowed.contains(value)) {
+            // A server refuses null even if null is one of the values.
+            for value in old.iter().filter(|value| !value.is_null() && !allowed.contains(value)) {
                 found.add(path, format!("the value {} is not allowed any more", word(value)));
             }
         }
@@ -126,7 +127,9 @@ fn flags(before: &Value, after: &Value, path: &str, found: &mut Found<'_>) {
         (PRESERVE, "unknown fields are dropped"),
         ("x-kubernetes-int-or-string", "integers and strings are not both allowed any more"),
     ] {
-        if is_set(before, keyword) && !is_set(after, keyword) {
+        // A server refuses null for a schema with `enum`, also if the schema is nullable.
+        let had_effect = keyword != "nullable" || before["enum"].is_null();
+        if is_set(before, keyword) && !is_set(after, keyword) && had_effect {
             found.add(path, lost);
         }
     }

@@ -93,6 +93,14 @@ fn values_and_types_may_not_be_lost() {
         expect![".f: the value c is not allowed any more"],
     );
     check(
+        field(
+            json!({ "type": "string", "enum": ["a", null], "nullable": true }),
+            json!({ "type": "string", "enum": ["a"] }),
+        ),
+        expect![""],
+        expect![""],
+    );
+    check(
         field(json!({ "type": "integer" }), json!({ "type": "number" })),
         expect![""],
         expect![".f: the type was number and is integer"],

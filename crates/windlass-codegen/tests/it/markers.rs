@@ -75,7 +75,7 @@ fn rows() -> Vec<(&'static str, &'static str, Value)> {
         ("kubebuilder:validation:MinProperties", "~/properties/map/minProperties", json!(1)),
         ("kubebuilder:validation:MaxProperties", "~/properties/map/maxProperties", json!(3)),
         ("kubebuilder:validation:Enum", "~/properties/colour/enum", json!(["red", "green"])),
-        ("k8s:enum", "~/properties/mode/enum", json!(["Fast", "Slow", null])),
+        ("k8s:enum", "~/properties/mode/enum", json!(["Fast", "Slow"])),
         ("kubebuilder:validation:Type", "~/properties/typed/type", json!("string")),
         ("kubebuilder:validation:items:Minimum", "~/properties/numbers/items/minimum", json!(0)),
         ("kubebuilder:validation:items:Maximum", "~/properties/numbers/items/maximum", json!(9)),

@@ -12,7 +12,7 @@ pub(crate) struct TypeAttributes {
     /// The path of `windlass_apply`.
     pub(crate) krate: Option<Path>,
     pub(crate) case: Case,
-    /// The content of `#[kube(…)]`, for the spec of a custom resource.
+    /// The content of `#[kube(…)]` or `#[apply(…)]`, for the spec of a custom resource.
     pub(crate) kind: Option<KindAttributes>,
 }
 
@@ -43,8 +43,13 @@ impl TypeAttributes {
                         of_type.atomic = true;
                     } else if meta.path.is_ident("crate") {
                         of_type.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?);
-                    } else {
-                        return Err(meta.error("unknown attribute; a type has `atomic` or `crate = \"…\"`"));
+                    } else if !["kind", "namespaced", "status"].iter().any(|name| meta.path.is_ident(name)) {
+                        return Err(meta.error(
+                            "unknown attribute; a type has `atomic` or `crate = \"…\"`, and a spec without `#[kube(…)]` \
+                             has `kind = \"…\"`, `namespaced` and `status = \"…\"`",
+                        ));
+                    } else if meta.input.peek(syn::Token![=]) {
+                        meta.value()?.parse::<LitStr>()?;
                     }
                     Ok(())
                 })?;
@@ -60,16 +65,16 @@ impl TypeAttributes {
                 }
             }
         }
-        of_type.kind = KindAttributes::of(attributes)?;
+        of_type.kind = KindAttributes::of(attributes, "kube")?.or(KindAttributes::of(attributes, "apply")?);
         Ok(of_type)
     }
 }
 
 impl KindAttributes {
-    /// Returns the kind, or `None` without an attribute `#[kube(…)]`.
-    fn of(attributes: &[Attribute]) -> Result<Option<Self>> {
+    /// Returns the kind that attributes of a name describe, or `None` without such attributes.
+    fn of(attributes: &[Attribute], name: &str) -> Result<Option<Self>> {
         let (mut kind, mut object, mut namespaced, mut status) = (None, None, false, None);
-        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("kube")) {
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
             for entry in entries(attribute)? {
                 match entry.key.as_str() {
                     "kind" => kind = entry.text(),

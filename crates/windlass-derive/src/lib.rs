@@ -58,6 +58,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[apply(atomic)]` on a field | the field is sent as a whole; the type implements `Serialize` and `Clone` |
 /// | `#[apply(atomic)]` on a type | fields of the type are sent as a whole |
 /// | `#[apply(crate = "…")]` on a type | the path of `windlass_apply`; default: `::windlass::apply` |
+/// | `#[apply(kind = "…", namespaced, status = "…")]` on a spec | the kind, for a kind that kube's macro does not derive |
 /// | `#[serde(rename)]`, `rename_all`, `flatten`, `skip`, `skip_serializing` | as for serde |
 ///
 /// `#[serde(with)]` and `serialize_with` are errors: the JSON of the configuration would differ from the JSON

@@ -22,7 +22,11 @@ fn mistakes_are_named() {
              the field a `Serialize` of its own",
         ),
         ("struct A { #[apply(whole)] a: u8 }", "unknown attribute; a field has `atomic`"),
-        ("#[apply(whole)] struct A { a: u8 }", "unknown attribute; a type has `atomic` or `crate = \"…\"`"),
+        (
+            "#[apply(whole)] struct A { a: u8 }",
+            "unknown attribute; a type has `atomic` or `crate = \"…\"`, and a spec without `#[kube(…)]` has `kind = \"…\"`, \
+             `namespaced` and `status = \"…\"`",
+        ),
         ("#[serde(rename_all = \"Camel\")] struct A { a: u8 }", "unknown rule of `rename_all`"),
     ];
     for (source, message) in cases {
@@ -39,6 +43,18 @@ fn attributes_of_other_macros_are_skipped() {
     assert!(output.contains("struct WebApplyConfiguration"), "{output}");
     assert!(output.contains("\"aB\""), "{output}");
     assert!(output.contains("WebStatus"), "{output}");
+}
+
+#[test]
+fn a_spec_names_a_kind_that_kube_does_not_derive() {
+    let output = expanded(
+        "#[apply(crate = \"a\", kind = \"Web\", namespaced, status = \"WebStatus\")] struct WebSpec { a: u8 }",
+    );
+    let of_kube = expanded(
+        "#[apply(crate = \"a\")] #[kube(kind = \"Web\", namespaced, status = \"WebStatus\")] struct WebSpec { a: u8 }",
+    );
+    assert!(output.contains("struct WebApplyConfiguration"), "{output}");
+    assert_eq!(output, of_kube);
 }
 
 #[test]

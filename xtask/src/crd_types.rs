@@ -17,9 +17,8 @@ use std::time::Instant;
 use std::{env, fs};
 
 use serde_json::Value;
-use windlass_codegen::client::group_module;
 use windlass_codegen::definition::Definition;
-use windlass_codegen::types::{Options, generate};
+use windlass_codegen::types::{Options, generate, modules};
 
 use self::samples::samples;
 pub(crate) use self::samples::{documents, yaml_files};
@@ -172,11 +171,11 @@ fn definitions(folder: &Path) -> Result<Vec<Definition>> {
 
 /// Returns API version, kind, and the path of the type.
 fn kinds(definitions: &[Definition]) -> BTreeSet<(String, String, String)> {
-    let mut found = BTreeSet::new();
+    let (mut found, modules) = (BTreeSet::new(), modules(definitions));
     for definition in definitions {
         let (group, kind) = (&definition.spec.group, &definition.spec.names.kind);
         for version in definition.spec.versions.iter().filter(|version| version.served) {
-            let path = format!("types::{}::{}::{kind}", group_module(group), version.name);
+            let path = format!("types::{}::{}::{kind}", modules[group], version.name);
             found.insert((format!("{group}/{}", version.name), kind.clone(), path));
         }
     }

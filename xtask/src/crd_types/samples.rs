@@ -24,10 +24,7 @@ pub(super) fn samples(folder: &Path, definitions: &[Definition]) -> Vec<Value> {
             let Some(kind) = kinds.iter().find(|kind| kind.is_of(&document)) else { continue };
             prune(&kind.schema, &mut document);
             default(&kind.schema, &mut document);
-            let is_whole = document["metadata"]["name"].is_string()
-                && !document["spec"].is_null()
-                && !has_null(&document);
-            if is_whole && validate(&kind.schema, &document).is_empty() {
+            if document["metadata"]["name"].is_string() && validate(&kind.schema, &document).is_empty() {
                 found.push(document);
             }
         }
@@ -54,15 +51,6 @@ impl Kind {
 
     fn is_of(&self, object: &Value) -> bool {
         object["apiVersion"] == self.api_version.as_str() && object["kind"] == self.name.as_str()
-    }
-}
-
-/// Returns whether a field is null: a place to fill in.
-fn has_null(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.values().any(|value| value.is_null() || has_null(value)),
-        Value::Array(items) => items.iter().any(has_null),
-        _ => false,
     }
 }
 

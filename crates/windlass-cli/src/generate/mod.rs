@@ -8,7 +8,7 @@ mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use windlass_codegen::client::{Api, Generator, Target, generate};
+use windlass_codegen::client::{Api, Generator, Target, generate, group_module};
 use windlass_codegen::definition::Definition;
 use windlass_codegen::manifests::Manifests;
 use windlass_codegen::{SourceFile, types};
@@ -85,12 +85,18 @@ pub(crate) fn drift(root: &Path, manifests: &Manifests) -> Result<Writes> {
 /// Returns the kinds, with the paths of the Rust types.
 fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut Vec<String>) -> Result<Api> {
     let sources = sources::Sources::read(&place.source_root());
-    let mut api = Api::default();
+    let (mut api, modules) = (Api::default(), types::modules(definitions));
     for definition in definitions {
         let kind = &definition.spec.names.kind;
         api.add(definition, |version| {
-            let module = place.types_module(&definition.spec.group, &version.name);
-            let derives = place.makes_types || sources.derives_apply_configuration(kind, &version.name);
+            let group = &definition.spec.group;
+            let module = if place.makes_types { modules[group].clone() } else { group_module(group) };
+            let module = place.types_module(&module, &version.name);
+            let derives = if place.makes_types {
+                types::has_apply_configuration(version)
+            } else {
+                sources.derives_apply_configuration(kind, &version.name)
+            };
             (format!("{module}::{kind}"), derives)
         })?;
     }

@@ -171,6 +171,8 @@ impl Place {
         if self.workspace.is_some() {
             "write `#[cfg_attr(feature = \"client\", derive(windlass_client::apply::ApplyConfiguration), apply(crate = \"windlass_client::apply\"))]` \
              above #[serde(..)] at its spec, at its status and at the structs in them"
+        } else if self.makes_types {
+            "the kind has other fields than spec and status; send a patch instead"
         } else {
             "derive ApplyConfiguration for its spec and for the structs in it"
         }
@@ -181,10 +183,9 @@ impl Place {
         format!("{}/{file}", self.output)
     }
 
-    /// Returns the module that has the types of a group and version.
+    /// Returns the module that has the types of a group and version, from the module of the group.
     pub(super) fn types_module(&self, group: &str, version: &str) -> String {
-        let label = windlass_codegen::client::group_module(group);
-        self.types.replace("{group}", &label).replace("{version}", version)
+        self.types.replace("{group}", group).replace("{version}", version)
     }
 
     /// Returns the folder with the sources of the crate.

@@ -1,6 +1,6 @@
 //! The kinds that clients are generated for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::definition::{Definition, Version};
 use crate::names;
@@ -152,14 +152,9 @@ impl Api {
             version.kinds.sort_by(|a, b| a.name.cmp(&b.name));
             version.kinds.dedup_by(|a, b| a.name == b.name);
         }
-        let groups: BTreeSet<String> = self.versions.iter().map(|version| version.group.clone()).collect();
+        let modules = group_modules(self.versions.iter().map(|version| version.group.as_str()));
         for version in &mut self.versions {
-            let is_taken = |group: &String| {
-                *group != version.group && group_module(group) == group_module(&version.group)
-            };
-            if groups.iter().any(is_taken) {
-                version.module = names::snake(&version.group);
-            }
+            version.module.clone_from(&modules[&version.group]);
         }
     }
 
@@ -193,6 +188,18 @@ pub fn group_module(group: &str) -> String {
         "" => "core".to_owned(),
         label => names::snake(label),
     }
+}
+
+/// Returns the modules of groups by the names of the groups. Groups whose first labels are equal have modules
+/// with the whole name.
+pub fn group_modules<'g>(groups: impl IntoIterator<Item = &'g str>) -> BTreeMap<String, String> {
+    let groups: BTreeSet<&str> = groups.into_iter().collect();
+    let module = |group: &str| {
+        let label = group_module(group);
+        let is_taken = groups.iter().any(|other| *other != group && group_module(other) == label);
+        if is_taken && !group.is_empty() { names::snake(group) } else { label }
+    };
+    groups.iter().map(|group| ((*group).to_owned(), module(group))).collect()
 }
 
 impl GroupVersion {

@@ -17,7 +17,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb, group_module};
+pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb, group_module, group_modules};
 use self::render::Render;
 use crate::SourceFile;
 

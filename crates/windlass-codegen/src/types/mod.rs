@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use self::model::Model;
 use self::shared::Shared;
 use crate::SourceFile;
-use crate::client::group_module;
+use crate::client::group_modules;
 use crate::definition::{Definition, Version};
 
 /// The place of the types, and the derive macros of the types.
@@ -36,13 +36,26 @@ pub struct Options {
 /// The kinds of a group and version.
 type Kinds<'d> = Vec<(&'d Definition, &'d Version)>;
 
+/// Returns whether the options can ask for an apply configuration of a kind: the root has a spec, and no other
+/// fields than spec and status.
+pub fn has_apply_configuration(version: &Version) -> bool {
+    model::has_usual_fields(version.open_api_schema())
+}
+
+/// Returns the modules of the types of served groups, by the names of the groups.
+pub fn modules(definitions: &[Definition]) -> BTreeMap<String, String> {
+    let is_served = |definition: &&Definition| definition.spec.versions.iter().any(|version| version.served);
+    group_modules(definitions.iter().filter(is_served).map(|definition| definition.spec.group.as_str()))
+}
+
 /// Generates the types of all served versions: a file for each group and version, a file for the types that
 /// the versions of a group share, and a file that declares the modules.
 pub fn generate(definitions: &[Definition], options: &Options) -> Vec<SourceFile> {
+    let group_modules = modules(definitions);
     let mut groups: BTreeMap<String, BTreeMap<String, Kinds<'_>>> = BTreeMap::new();
     for definition in definitions {
         for version in definition.spec.versions.iter().filter(|version| version.served) {
-            let versions = groups.entry(group_module(&definition.spec.group)).or_default();
+            let versions = groups.entry(group_modules[&definition.spec.group].clone()).or_default();
             versions.entry(version.name.clone()).or_default().push((definition, version));
         }
     }

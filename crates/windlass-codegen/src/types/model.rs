@@ -23,6 +23,7 @@ const TAKEN: &[&str] = &[
     "JsonSchema",
     "ObjectMeta",
     "Option",
+    "Quantity",
     "Result",
     "Serialize",
     "Some",
@@ -34,6 +35,9 @@ const TAKEN: &[&str] = &[
     "Value",
     "Vec",
 ];
+
+/// The field for all fields that a schema does not name.
+pub(super) const OTHER_FIELDS: &str = "other_fields";
 
 /// The types of a group and version.
 pub(super) struct Model<'s> {
@@ -60,7 +64,8 @@ pub(super) struct Type {
 }
 
 pub(super) enum Body {
-    /// The spec of a kind. The derive macro derives the kind from the spec.
+    /// The spec of a kind. If each object has a spec, the derive macro of kube derives the kind from the
+    /// spec.
     Spec {
         kind: Box<Kind>,
         fields: Vec<Field>,
@@ -71,19 +76,24 @@ pub(super) enum Body {
         is_open: bool,
     },
     Enum(Vec<Variant>),
-    /// A kind with other fields than spec and status.
+    /// A kind that kube's derive macro cannot make: the fields of the root.
     Object {
         kind: Box<Kind>,
         fields: Vec<Field>,
+        is_open: bool,
     },
 }
 
 /// The attributes of a kind.
+#[derive(Clone)]
 pub(super) struct Kind {
     pub(super) definition: Definition,
     pub(super) version: Version,
     pub(super) status: Option<String>,
     pub(super) is_default: bool,
+    /// True if the derive macro of kube makes the kind: each object has a spec, and no unknown fields at the
+    /// root.
+    pub(super) is_derived: bool,
 }
 
 pub(super) struct Field {
@@ -91,7 +101,10 @@ pub(super) struct Field {
     pub(super) name: String,
     pub(super) rust_name: String,
     pub(super) rust_type: String,
+    /// True if the field may be absent or null.
     pub(super) optional: bool,
+    /// True if the field may not be absent.
+    pub(super) required: bool,
     pub(super) doc: String,
     pub(super) schema: Value,
 }
@@ -123,11 +136,7 @@ impl<'s> Model<'s> {
     fn add(&mut self, definition: &Definition, version: &Version) {
         self.kind.clone_from(&definition.spec.names.kind);
         let schema = version.open_api_schema();
-        let is_usual = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "spec" | "status");
-        let properties = schema["properties"].as_object();
-        let has_spec = schema["properties"]["spec"]["properties"].is_object()
-            || schema["properties"]["spec"]["type"] == "object";
-        if has_spec && properties.is_some_and(|fields| fields.keys().all(|name| is_usual(name))) {
+        if has_usual_fields(schema) {
             self.add_kind(definition, version, schema);
         } else {
             self.add_object(definition, version, schema);
@@ -149,16 +158,41 @@ impl<'s> Model<'s> {
             self.types.push(Type { name: name.clone(), doc: doc(status), body, part: Some(status.clone()) });
             name
         });
-        let kind = Box::new(Kind {
+        let kind = Kind {
             definition: definition.clone(),
             version: version.clone(),
             status,
             is_default: fields.iter().all(Field::has_default),
-        });
+            is_derived: always_has_spec(schema) && !is_open(schema),
+        };
+        if !kind.is_derived {
+            self.add_root(&kind, &spec_name, schema);
+        }
         let documentation = if doc(spec).is_empty() { doc(schema) } else { doc(spec) };
-        let body = Body::Spec { kind, fields, is_open: is_open(spec) };
+        let body = Body::Spec { kind: Box::new(kind), fields, is_open: is_open(spec) };
         self.types
             .insert(place, Type { name: spec_name, doc: documentation, body, part: Some(spec.clone()) });
+    }
+
+    /// Adds the struct of a kind with a spec and perhaps a status, if the derive macro does not make the
+    /// struct.
+    fn add_root(&mut self, kind: &Kind, spec: &str, schema: &Value) {
+        let parts = [("spec", Some(spec)), ("status", kind.status.as_deref())];
+        let parts = parts.into_iter().filter_map(|(name, rust_type)| Some((name, rust_type?)));
+        let fields = parts.map(|(name, rust_type)| Field {
+            name: name.to_owned(),
+            rust_name: name.to_owned(),
+            rust_type: rust_type.to_owned(),
+            optional: name == "status" || !always_has_spec(schema),
+            required: is_required(schema, name),
+            doc: String::new(),
+            // The rules of a part are at the type of the part.
+            schema: serde_json::json!({ "nullable": schema["properties"][name]["nullable"] }),
+        });
+        let body =
+            Body::Object { kind: Box::new(kind.clone()), fields: fields.collect(), is_open: is_open(schema) };
+        let name = kind.definition.spec.names.kind.clone();
+        self.types.push(Type { name, doc: doc(schema), body, part: None });
     }
 
     /// Adds a kind with other fields than spec and status.
@@ -172,24 +206,28 @@ impl<'s> Model<'s> {
             version: version.clone(),
             status: None,
             is_default: false,
+            is_derived: false,
         };
-        let body = Body::Object { kind: Box::new(kind), fields };
+        let body = Body::Object { kind: Box::new(kind), fields, is_open: is_open(schema) };
         self.types.insert(place, Type { name, doc: doc(schema), body, part: None });
     }
 
     fn fields(&mut self, schema: &Value, owner: &str, depth: usize) -> Vec<Field> {
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut taken = BTreeSet::new();
+        if is_open(schema) {
+            taken.insert(OTHER_FIELDS.to_owned());
+        }
         let mut fields = Vec::new();
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let inner = format!("{owner}{}", upper(&names::camel(name)));
             let rust_type = self.rust_type(property, &inner, depth + 1);
+            let required = is_required(schema, name);
             fields.push(Field {
                 rust_name: unique(&mut taken, &names::snake(name), "_"),
                 name: name.clone(),
                 rust_type,
-                optional: !required.contains(&name.as_str()) || property["nullable"] == true,
+                optional: !required || property["nullable"] == true,
+                required,
                 doc: doc(property),
                 schema: property.clone(),
             });
@@ -203,14 +241,21 @@ impl<'s> Model<'s> {
         match Shape::of(schema, depth) {
             Shape::Plain(rust) => rust.to_owned(),
             Shape::Json => "Value".to_owned(),
-            Shape::List(items) => format!("Vec<{}>", self.rust_type(items, name, depth + 1)),
-            Shape::Map(values) => format!("BTreeMap<String, {}>", self.rust_type(values, name, depth + 1)),
+            Shape::List(items) => format!("Vec<{}>", self.element(items, name, depth)),
+            Shape::Map(values) => format!("BTreeMap<String, {}>", self.element(values, name, depth)),
             Shape::Enum(schema) => self.declare(schema, name, |_, _| Body::Enum(variants(schema))),
             Shape::Struct(schema) => self.declare(schema, name, |model, name| {
                 let fields = model.fields(schema, name, depth);
                 Body::Struct { fields, is_open: is_open(schema) }
             }),
         }
+    }
+
+    /// Returns the Rust type of the elements of a list or map.
+    fn element(&mut self, schema: &Value, name: &str, depth: usize) -> String {
+        let rust_type = self.rust_type(schema, name, depth + 1);
+        let takes_null = schema["nullable"] == true && rust_type != "Value";
+        if takes_null { format!("Option<{rust_type}>") } else { rust_type }
     }
 
     /// Returns the name of the type of a schema. Declares the type at the first occurrence of the schema.
@@ -272,12 +317,31 @@ impl<'s> Model<'s> {
 impl Field {
     /// Returns whether the type of the field has an empty default value.
     pub(super) fn has_default(&self) -> bool {
-        let plain = ["String", "i32", "i64", "f64", "bool", "Value"];
+        let plain = ["String", "Quantity", "i32", "i64", "f64", "bool", "Value"];
         self.optional
             || plain.contains(&self.rust_type.as_str())
             || self.rust_type.starts_with("Vec<")
             || self.rust_type.starts_with("BTreeMap<")
     }
+}
+
+/// Returns whether the root of a kind has a spec, and no other fields than spec and status.
+pub(super) fn has_usual_fields(schema: &Value) -> bool {
+    let is_usual =
+        |name: &String| matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "spec" | "status");
+    let spec = &schema["properties"]["spec"];
+    let has_spec = spec["properties"].is_object() || spec["type"] == "object";
+    has_spec && schema["properties"].as_object().is_some_and(|fields| fields.keys().all(is_usual))
+}
+
+/// Returns whether each object of a kind has a spec: the spec is required, or the server adds a default.
+fn always_has_spec(schema: &Value) -> bool {
+    let spec = &schema["properties"]["spec"];
+    (is_required(schema, "spec") || !spec["default"].is_null()) && spec["nullable"] != true
+}
+
+fn is_required(schema: &Value, field: &str) -> bool {
+    schema["required"].as_array().is_some_and(|required| required.iter().any(|name| name == field))
 }
 
 /// Returns whether an object may have fields that the schema does not name.

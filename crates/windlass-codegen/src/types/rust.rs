@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::model::{Body, Field, Kind, Model, Type, Variant};
+use super::model::{Body, Field, Kind, Model, OTHER_FIELDS, Type, Variant};
 use super::{Options, shared};
 
 /// The keywords that are left out of the schema of elements: descriptions, and keywords without an effect on
@@ -52,11 +52,12 @@ fn render(title: &str, types: &[Type], options: &Options) -> String {
         ("ObjectMeta", "apis::meta::v1::ObjectMeta"),
         ("Time", "apis::meta::v1::Time"),
         ("IntOrString", "util::intstr::IntOrString"),
+        ("Quantity", "api::resource::Quantity"),
     ];
     for (_, path) in leaves.iter().filter(|(name, _)| uses_type(&body, name)) {
         let _ = writeln!(text, "use k8s_openapi::apimachinery::pkg::{path};");
     }
-    if uses("CustomResource") {
+    if uses("#[derive(CustomResource,") {
         text += "use kube::CustomResource;\n";
     }
     text += "use schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
@@ -91,22 +92,27 @@ fn declare(made: &Type, options: &Options) -> String {
         }
         Body::Spec { kind, fields, is_open } => {
             let default = if kind.is_default { ", Default" } else { "" };
-            let list = format!(
-                "CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema{default}"
-            );
-            text += &derives(&list, options);
-            text += &attributes(kind);
+            let list = format!("Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema{default}");
+            if kind.is_derived {
+                text += &derives(&format!("CustomResource, {list}"), options);
+                text += &attributes(kind);
+            } else {
+                text += &derives(&list, options);
+                if options.apply.is_some() {
+                    text += &kind_of_spec(kind);
+                }
+            }
             text += &rules;
             let _ = writeln!(text, "pub struct {} {{", made.name);
             declare_fields(&mut text, fields, *is_open);
         }
-        Body::Object { kind, fields } => {
-            text += "#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n#[serde(rename_all = \"camelCase\")]\n";
+        Body::Object { kind, fields, is_open } => {
+            text += "#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n";
             let _ = writeln!(text, "pub struct {} {{", made.name);
-            text += "    pub api_version: String,\n    pub kind: String,\n    #[serde(default)]\n    pub metadata: ObjectMeta,\n";
-            declare_fields(&mut text, fields, false);
+            text += "    #[serde(rename = \"apiVersion\")]\n    pub api_version: String,\n    pub kind: String,\n    #[serde(default)]\n    pub metadata: ObjectMeta,\n";
+            declare_fields(&mut text, fields, *is_open);
             text += "}\n";
-            return text + &resource(&made.name, kind);
+            return text + &constructor(&made.name, kind, fields, *is_open) + &resource(&made.name, kind);
         }
     }
     text + "}\n"
@@ -138,7 +144,7 @@ fn declare_fields(text: &mut String, fields: &[Field], is_open: bool) {
         if field.name != field.rust_name {
             serde.push(format!("rename = {:?}", field.name));
         }
-        if field.optional {
+        if field.optional && !field.required {
             serde.push("default".to_owned());
             serde.push("skip_serializing_if = \"Option::is_none\"".to_owned());
         }
@@ -152,7 +158,7 @@ fn declare_fields(text: &mut String, fields: &[Field], is_open: bool) {
     }
     if is_open {
         *text += "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n";
-        *text += "    pub other_fields: BTreeMap<String, Value>,\n";
+        let _ = writeln!(text, "    pub {OTHER_FIELDS}: BTreeMap<String, Value>,");
     }
 }
 
@@ -171,6 +177,11 @@ fn rules(field: &Field) -> String {
     }
     if let Some((name, elements)) = elements(&field.schema) {
         extensions.push(format!("{name:?} = serde_json::json!({})", literal(&elements)));
+    }
+    if field.required && field.optional {
+        // Without the attribute, a field of type `Option` is not required.
+        extensions.push("\"nullable\" = true".to_owned());
+        return format!("    #[schemars(required, extend({}))]\n", extensions.join(", "));
     }
     attribute("    ", &extensions)
 }
@@ -300,6 +311,39 @@ fn attributes(kind: &Kind) -> String {
         let _ = writeln!(text, "#[kube(printcolumn = {:?})]", column.to_string());
     }
     text
+}
+
+/// Returns the attribute with the kind of a spec, for the configuration of the kind.
+fn kind_of_spec(kind: &Kind) -> String {
+    let mut text = format!("#[apply(kind = {:?}", kind.definition.spec.names.kind);
+    if kind.definition.is_namespaced() {
+        text += ", namespaced";
+    }
+    if let Some(status) = &kind.status {
+        let _ = write!(text, ", status = {status:?}");
+    }
+    text + ")]\n"
+}
+
+/// Returns the function that makes an object with a spec, as kube's derive macro does.
+fn constructor(name: &str, kind: &Kind, fields: &[Field], is_open: bool) -> String {
+    let Some(spec) = fields.iter().find(|field| field.name == "spec") else { return String::new() };
+    if fields.iter().any(|field| field.name != "spec" && !field.optional) {
+        return String::new();
+    }
+    let api_version = format!("{}/{}", kind.definition.spec.group, kind.version.name);
+    let values = fields.iter().map(|field| match (field.name == "spec", field.optional) {
+        (true, true) => format!(", {}: Some(spec)", field.rust_name),
+        (true, false) => format!(", {}: spec", field.rust_name),
+        _ => format!(", {}: None", field.rust_name),
+    });
+    let values = values.collect::<String>() + if is_open { ", other_fields: BTreeMap::new()" } else { "" };
+    format!(
+        "\nimpl {name} {{\n    /// Makes an object with a name and a spec.\n    pub fn new(name: &str, spec: {}) -> Self {{\n        \
+         let metadata = ObjectMeta {{ name: Some(name.to_owned()), ..ObjectMeta::default() }};\n        \
+         Self {{ api_version: {api_version:?}.to_owned(), kind: {:?}.to_owned(), metadata{values} }}\n    }}\n}}\n",
+        spec.rust_type, kind.definition.spec.names.kind
+    )
 }
 
 /// Returns the trait of objects, for a kind that kube's derive macro cannot make.

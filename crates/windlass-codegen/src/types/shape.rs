@@ -5,6 +5,9 @@ use serde_json::Value;
 /// The level of nesting below which a value is kept as JSON.
 const DEEPEST: usize = 40;
 
+/// The pattern that controller-gen writes for quantities.
+const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+
 /// The values that a schema allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'s> {
@@ -24,7 +27,7 @@ impl<'s> Shape<'s> {
     /// Reads a schema at a depth.
     pub(super) fn of(schema: &'s Value, depth: usize) -> Self {
         if schema["x-kubernetes-int-or-string"] == true {
-            return Self::Plain("IntOrString");
+            return Self::Plain(if schema["pattern"] == QUANTITY { "Quantity" } else { "IntOrString" });
         }
         if depth > DEEPEST || schema["x-kubernetes-embedded-resource"] == true {
             return Self::Json;

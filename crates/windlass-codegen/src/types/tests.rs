@@ -6,20 +6,24 @@ use super::{Options, generate};
 use crate::definition::Definition;
 
 fn types(schema: Value) -> String {
+    types_with(schema, &Options::default())
+}
+
+fn types_with(schema: Value, options: &Options) -> String {
     let document = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "foos.a.example.com" },
         "spec": { "group": "a.example.com", "scope": "Namespaced", "names": { "kind": "Foo", "plural": "foos", "shortNames": ["f"] },
             "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }] },
     });
     let definition = Definition::parse(&document).expect("a definition").expect("a CRD");
-    let files = generate(&[definition], &Options::default());
+    let files = generate(&[definition], options);
     assert_eq!(files[0].path, "a/v1.rs");
     files[0].text.clone()
 }
 
 fn of_spec(properties: Value) -> String {
     types(
-        json!({ "type": "object", "properties": { "spec": { "type": "object", "required": ["name"], "properties": properties } } }),
+        json!({ "type": "object", "required": ["spec"], "properties": { "spec": { "type": "object", "required": ["name"], "properties": properties } } }),
     )
 }
 
@@ -75,7 +79,7 @@ fn fields_have_the_types_of_the_schema() {
 
 #[test]
 fn limits_of_any_size_and_formats_are_kept() {
-    let text = types(json!({ "type": "object", "properties": {
+    let text = types(json!({ "type": "object", "required": ["spec"], "properties": {
         "spec": { "type": "object", "minProperties": 1, "x-kubernetes-preserve-unknown-fields": true, "properties": {
             "port": { "type": "integer", "maximum": 4_294_967_295_u32 },
             "huge": { "type": "integer", "minimum": -2_147_483_649_i64, "maximum": u64::MAX },
@@ -150,7 +154,7 @@ fn equal_schemas_are_one_type_which_several_kinds_name_without_a_kind() {
         let document = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": kind },
             "spec": { "group": "a.example.com", "scope": "Namespaced", "names": { "kind": kind, "plural": kind.to_lowercase() },
-                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "properties": { "spec": spec } } } }] },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "required": ["spec"], "properties": { "spec": spec } } } }] },
         });
         Definition::parse(&document).expect("a definition").expect("a CRD")
     };
@@ -185,7 +189,7 @@ fn what_several_versions_have_is_one_type() {
     let version = |name: &str, properties: Value| {
         let spec = json!({ "type": "object", "properties": properties });
         json!({ "name": name, "served": true, "storage": name == "v1",
-            "schema": { "openAPIV3Schema": { "properties": { "spec": spec } } } })
+            "schema": { "openAPIV3Schema": { "required": ["spec"], "properties": { "spec": spec } } } })
     };
     let port =
         json!({ "type": "object", "properties": { "mode": { "type": "string", "enum": ["A", "B"] } } });
@@ -243,4 +247,125 @@ fn a_kind_with_other_fields_implements_resource_itself() {
         ],
     );
     assert!(!text.contains("CustomResource"));
+}
+
+#[test]
+fn a_spec_is_optional_if_the_definition_does_not_require_the_spec() {
+    let spec =
+        json!({ "type": "object", "minProperties": 1, "properties": { "size": { "type": "integer" } } });
+    let status = json!({ "type": "object", "properties": { "ready": { "type": "boolean" } } });
+    let schema = json!({ "type": "object", "properties": { "spec": spec, "status": status } });
+    let text = types(schema.clone());
+    has(
+        &text,
+        &[
+            "pub struct FooSpec {",
+            "pub struct FooStatus {",
+            "#[schemars(extend(\"minProperties\" = 1))]",
+            "pub struct Foo {",
+            "pub spec: Option<FooSpec>,",
+            "pub status: Option<FooStatus>,",
+            "pub fn new(name: &str, spec: FooSpec) -> Self {",
+            "impl kube::Resource for Foo {",
+        ],
+    );
+    assert!(!text.contains("CustomResource"), "{text}");
+    let apply = Options { apply: Some("windlass_apply".to_owned()), ..Options::default() };
+    let text = types_with(schema.clone(), &apply);
+    has(&text, &["#[apply(kind = \"Foo\", namespaced, status = \"FooStatus\")]"]);
+
+    let with = |name: &str, value: Value| {
+        let mut changed = schema.clone();
+        changed[name] = value;
+        types(changed)
+    };
+    assert!(with("required", json!(["spec"])).contains("#[derive(CustomResource,"));
+    let mut defaulted = schema.clone();
+    defaulted["properties"]["spec"]["default"] = json!({});
+    assert!(types(defaulted).contains("#[derive(CustomResource,"), "the server adds the spec");
+}
+
+#[test]
+fn quantities_may_be_large_numbers() {
+    let quantity = json!({ "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$" });
+    let text = of_spec(json!({
+        "memory": quantity,
+        "limits": { "type": "object", "additionalProperties": quantity },
+        "port": { "x-kubernetes-int-or-string": true },
+        "percent": { "x-kubernetes-int-or-string": true, "pattern": "^[0-9]+%$" },
+    }));
+    has(
+        &text,
+        &[
+            "use k8s_openapi::apimachinery::pkg::api::resource::Quantity;",
+            "pub memory: Option<Quantity>,",
+            "pub limits: Option<BTreeMap<String, Quantity>>,",
+            "pub port: Option<IntOrString>,",
+            "pub percent: Option<IntOrString>,",
+        ],
+    );
+}
+
+#[test]
+fn an_open_root_keeps_other_fields_and_each_field_has_its_name() {
+    let spec = json!({ "type": "object", "properties": { "size": { "type": "integer" } } });
+    let open = |properties: Value| {
+        types(json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true, "required": ["spec"],
+            "properties": properties }))
+    };
+    let text = open(json!({ "spec": spec }));
+    has(&text, &["pub spec: FooSpec,", "pub other_fields: BTreeMap<String, Value>,"]);
+    assert!(!text.contains("CustomResource"), "{text}");
+
+    let text = open(json!({ "foo_bar": { "type": "string" }, "other_fields": { "type": "string" } }));
+    has(
+        &text,
+        &[
+            "#[serde(rename = \"apiVersion\")]",
+            "pub foo_bar: Option<String>,",
+            "#[serde(rename = \"other_fields\", default, skip_serializing_if = \"Option::is_none\")]",
+            "pub other_fields_2: Option<String>,",
+            "pub other_fields: BTreeMap<String, Value>,",
+        ],
+    );
+    assert!(!text.contains("rename_all"), "{text}");
+}
+
+#[test]
+fn null_is_kept_where_an_absent_value_means_something_else() {
+    let text = types(json!({ "type": "object", "required": ["spec"], "properties": { "spec": {
+        "type": "object", "required": ["chosen"], "properties": {
+            "chosen": { "type": "string", "nullable": true, "maxLength": 9 },
+            "list": { "type": "array", "items": { "type": "integer", "nullable": true } },
+            "map": { "type": "object", "additionalProperties": { "type": "object", "nullable": true, "properties": {
+                "x": { "type": "string" } } } },
+        } } } }));
+    has(
+        &text,
+        &[
+            "#[schemars(required, extend(\"maxLength\" = 9, \"nullable\" = true))]",
+            "pub chosen: Option<String>,",
+            "pub list: Option<Vec<Option<i64>>>,",
+            "pub map: Option<BTreeMap<String, Option<FooMap>>>,",
+        ],
+    );
+    assert_eq!(text.matches("skip_serializing_if").count(), 3, "{text}");
+}
+
+#[test]
+fn groups_with_equal_first_labels_have_their_own_modules() {
+    let definition = |group: &str| {
+        let schema = json!({ "type": "object", "properties": { "spec": { "type": "object" } } });
+        let document = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": group },
+            "spec": { "group": group, "scope": "Namespaced", "names": { "kind": "Foo", "plural": "foos" },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }] },
+        });
+        Definition::parse(&document).expect("a definition").expect("a CRD")
+    };
+    let groups = ["apps.example.com", "apps.example.org", "other.example.org"].map(definition);
+    let files = generate(&groups, &Options::default());
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["apps_example_com/v1.rs", "apps_example_org/v1.rs", "mod.rs", "other/v1.rs"]);
 }

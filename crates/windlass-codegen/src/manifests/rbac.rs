@@ -14,6 +14,7 @@ use super::{
     options::{Names, Options},
     tree::{Folder, object},
 };
+use crate::client::group_modules;
 use crate::{Inventory, Rights};
 
 /// The name of the folder.
@@ -174,10 +175,11 @@ fn helper_roles(crds: &[CustomResourceDefinition], names: &Names) -> Vec<(String
     kinds.dedup();
     let mut roles = Vec::new();
     for (kind, group, plural) in &kinds {
-        let is_ambiguous = kinds.iter().filter(|(other, ..)| other == kind).count() > 1;
+        let groups = kinds.iter().filter(|(other, ..)| other == kind).map(|(_, group, _)| *group);
+        let modules = group_modules(groups);
         let mut stem = kind.to_lowercase();
-        if is_ambiguous {
-            stem = format!("{}-{stem}", group.split('.').next().unwrap_or_default());
+        if modules.len() > 1 {
+            stem = format!("{}-{stem}", modules[*group].trim_end_matches('_').replace('_', "-"));
         }
         for (role, verbs) in HELPERS {
             let name = names.of(&format!("{stem}-{role}-role"));

@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect;
+use kube::CustomResourceExt as _;
 
-use super::{Component, Inventory, Options, everything, full, manifests, small};
+use super::{Component, Inventory, Options, everything, full, manifests, small, v2};
 use crate::{
     Rights, ServiceDeclaration,
     inventory::CertificateOrigin,
@@ -361,7 +362,8 @@ fn a_self_issued_certificate_needs_no_cert_manager() {
 
     inventory.webhooks.as_mut().expect("webhooks").service =
         Some(ServiceDeclaration { namespace: "ops".to_owned(), name: "hooks".to_owned() });
-    let error = Manifests::new(&inventory, Options::new("web-operator")).expect_err("another namespace");
+    let error =
+        super::Manifests::new(&inventory, Options::new("web-operator")).expect_err("another namespace");
     assert!(error.to_string().contains("SelfIssued::for_service(\"web-operator-system\", ..)"), "{error}");
 }
 
@@ -436,6 +438,37 @@ fn a_right_that_the_users_own_role_lacks_is_missing() {
             "get configmaps in namespace infra",
             "get secrets in namespace web-operator-system",
             "watch websites.web.example.com",
+        ]
+    );
+}
+
+#[test]
+fn kinds_of_groups_with_equal_first_labels_have_their_own_roles() {
+    let mut other = v2::Website::crd();
+    other.spec.group = "web.example.org".to_owned();
+    other.metadata.name = Some("websites.web.example.org".to_owned());
+    let crds = vec![v2::Website::crd(), other];
+    let inventory = Inventory { format: Inventory::FORMAT, crds, ..Inventory::default() };
+    let manifests = Manifests::new(&inventory, Options::new("shop")).expect("manifests");
+    let files = manifests.files();
+    let roles: Vec<(&str, &str)> = files
+        .iter()
+        .filter(|(path, _)| path.ends_with("website_viewer_role.yaml"))
+        .filter_map(|(path, text)| {
+            Some((path.as_ref(), text.lines().find(|line| line.contains("  name: "))?.trim()))
+        })
+        .collect();
+    assert_eq!(
+        roles,
+        [
+            (
+                "config/rbac/web_example_com_website_viewer_role.yaml",
+                "name: shop-web-example-com-website-viewer-role"
+            ),
+            (
+                "config/rbac/web_example_org_website_viewer_role.yaml",
+                "name: shop-web-example-org-website-viewer-role"
+            ),
         ]
     );
 }

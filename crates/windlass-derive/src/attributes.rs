@@ -14,6 +14,14 @@ pub(crate) struct TypeAttributes {
     pub(crate) case: Case,
     /// The content of `#[kube(…)]` or `#[apply(…)]`, for the spec of a custom resource.
     pub(crate) kind: Option<KindAttributes>,
+    /// The attribute of serde that changes the JSON of the whole type, if any.
+    pub(crate) whole: Option<SerdeAttribute>,
+}
+
+/// An attribute of serde.
+pub(crate) struct SerdeAttribute {
+    pub(crate) name: String,
+    pub(crate) span: proc_macro2::Span,
 }
 
 /// The kind of a derived spec.
@@ -22,6 +30,8 @@ pub(crate) struct KindAttributes {
     pub(crate) object: Ident,
     pub(crate) namespaced: bool,
     pub(crate) status: Option<Type>,
+    /// True if the fields of the spec are at the root.
+    pub(crate) no_spec: bool,
 }
 
 /// The attributes of a field.
@@ -31,6 +41,8 @@ pub(crate) struct FieldAttributes {
     pub(crate) rename: Option<String>,
     pub(crate) flatten: bool,
     pub(crate) skip: bool,
+    /// The attribute of serde that changes the JSON of the field, if any.
+    pub(crate) with: Option<SerdeAttribute>,
 }
 
 impl TypeAttributes {
@@ -55,7 +67,9 @@ impl TypeAttributes {
                 })?;
             } else if attribute.path().is_ident("serde") {
                 for entry in entries(attribute)? {
-                    if entry.key == "rename_all"
+                    if ["into", "remote", "tag", "transparent"].contains(&entry.key.as_str()) {
+                        of_type.whole = Some(entry.into());
+                    } else if entry.key == "rename_all"
                         && let Some(rule) = entry.text()
                     {
                         let case = Case::parse(&rule.value());
@@ -73,20 +87,22 @@ impl TypeAttributes {
 impl KindAttributes {
     /// Returns the kind that attributes of a name describe, or `None` without such attributes.
     fn of(attributes: &[Attribute], name: &str) -> Result<Option<Self>> {
-        let (mut kind, mut object, mut namespaced, mut status) = (None, None, false, None);
+        let (mut kind, mut object, mut status) = (None, None, None);
+        let (mut namespaced, mut no_spec) = (false, false);
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
             for entry in entries(attribute)? {
                 match entry.key.as_str() {
                     "kind" => kind = entry.text(),
                     "root" => object = entry.text(),
                     "namespaced" => namespaced = true,
+                    "no_spec" => no_spec = true,
                     "status" => status = entry.text().map(|path| path.parse()).transpose()?,
                     _ => {}
                 }
             }
         }
         let Some(name) = object.or(kind) else { return Ok(None) };
-        Ok(Some(Self { object: name.parse()?, namespaced, status }))
+        Ok(Some(Self { object: name.parse()?, namespaced, status, no_spec }))
     }
 }
 
@@ -103,30 +119,20 @@ impl FieldAttributes {
                     Ok(())
                 })?;
             } else if attribute.path().is_ident("serde") {
-                for entry in entries(attribute)? {
-                    of_field.read_serde(&entry)?;
-                }
+                entries(attribute)?.into_iter().for_each(|entry| of_field.read_serde(entry));
             }
         }
         Ok(of_field)
     }
 
-    fn read_serde(&mut self, entry: &Entry) -> Result<()> {
+    fn read_serde(&mut self, entry: Entry) {
         match entry.key.as_str() {
             "rename" => self.rename = entry.text().map(|name| name.value()).or(self.rename.take()),
             "flatten" => self.flatten = true,
             "skip" | "skip_serializing" => self.skip = true,
-            "with" | "serialize_with" => {
-                let message = format!(
-                    "`{}` is not supported by `ApplyConfiguration`, which would send something else; give the type of the \
-                     field a `Serialize` of its own",
-                    entry.key
-                );
-                return Err(Error::new(entry.span, message));
-            }
+            "with" | "serialize_with" => self.with = Some(entry.into()),
             _ => {}
         }
-        Ok(())
     }
 }
 
@@ -135,6 +141,12 @@ struct Entry {
     key: String,
     span: proc_macro2::Span,
     value: Vec<TokenTree>,
+}
+
+impl From<Entry> for SerdeAttribute {
+    fn from(entry: Entry) -> Self {
+        Self { name: entry.key, span: entry.span }
+    }
 }
 
 impl Entry {

@@ -63,9 +63,25 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             return Err(Error::new(data.union_token.span, "a union has no fields to apply"));
         }
     };
+    if let Some(whole) = &attributes.whole {
+        let message = format!(
+            "`{}` is not supported by `ApplyConfiguration`, which would send something else; write `#[apply(atomic)]` to send \
+             the type as a whole",
+            whole.name
+        );
+        return Err(Error::new(whole.span, message));
+    }
     let mut fields = Vec::new();
     for field in &named.named {
         let of_field = FieldAttributes::of(&field.attrs)?;
+        if let Some(with) = &of_field.with {
+            let message = format!(
+                "`{}` is not supported by `ApplyConfiguration`, which would send something else; give the type of the field a \
+                 `Serialize` of its own",
+                with.name
+            );
+            return Err(Error::new(with.span, message));
+        }
         let Some(ident) = field.ident.clone().filter(|_| !of_field.skip) else { continue };
         let name = of_field.rename.unwrap_or_else(|| attributes.case.rename(&ident.unraw().to_string()));
         fields.push(Field {
@@ -179,6 +195,8 @@ impl Output<'_> {
         let doc = format!(
             "The fields to apply of a [`{object}`]. [`{object}::apply`] makes an empty configuration."
         );
+        let spec_member =
+            if kind.no_spec { quote!(to.flatten(&self.spec);) } else { quote!(to.set("spec", &self.spec);) };
         let setters = self.fields.iter().filter(|field| !TAKEN.contains(&field.ident.to_string().as_str()));
         let setters = setters.map(|field| {
             let ident = &field.ident;
@@ -241,7 +259,7 @@ impl Output<'_> {
                         &<#object as #krate::__private::kube_core::Resource>::kind(&()),
                         &self.metadata,
                     );
-                    to.set("spec", &self.spec);
+                    #spec_member
                     #status_member
                 }
             }

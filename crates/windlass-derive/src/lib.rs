@@ -61,8 +61,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `#[apply(kind = "…", namespaced, status = "…")]` on a spec | the kind, for a kind that kube's macro does not derive |
 /// | `#[serde(rename)]`, `rename_all`, `flatten`, `skip`, `skip_serializing` | as for serde |
 ///
-/// `#[serde(with)]` and `serialize_with` are errors: the JSON of the configuration would differ from the JSON
-/// of the type.
+/// `#[serde(with)]` and `serialize_with` of a field are errors, and so are `into`, `remote`, `tag` and `transparent` of a struct
+/// that is not `#[apply(atomic)]`: the JSON of the configuration would differ from the JSON of the type.
 #[proc_macro_derive(ApplyConfiguration, attributes(apply, kube, serde))]
 pub fn apply_configuration(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

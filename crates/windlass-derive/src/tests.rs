@@ -21,6 +21,11 @@ fn mistakes_are_named() {
             "`serialize_with` is not supported by `ApplyConfiguration`, which would send something else; give the type of \
              the field a `Serialize` of its own",
         ),
+        (
+            "#[serde(tag = \"kind\")] struct A { a: u8 }",
+            "`tag` is not supported by `ApplyConfiguration`, which would send something else; write `#[apply(atomic)]` to send \
+             the type as a whole",
+        ),
         ("struct A { #[apply(whole)] a: u8 }", "unknown attribute; a field has `atomic`"),
         (
             "#[apply(whole)] struct A { a: u8 }",
@@ -59,7 +64,14 @@ fn a_spec_names_a_kind_that_kube_does_not_derive() {
 
 #[test]
 fn enums_and_tuples_are_sent_as_they_are() {
-    for source in ["enum A { B, C }", "struct A(u8);", "struct A;", "#[apply(atomic)] struct A { a: u8 }"] {
+    for source in [
+        "#[apply(atomic)] #[serde(transparent)] struct A { a: u8 }",
+        "#[serde(tag = \"kind\")] enum A { B, C }",
+        "enum A { B, C }",
+        "struct A(u8);",
+        "struct A;",
+        "#[apply(atomic)] struct A { a: u8 }",
+    ] {
         let output = expanded(source);
         assert!(output.contains("type Configuration = Self") && !output.contains("struct"), "{output}");
     }

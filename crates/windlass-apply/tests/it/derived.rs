@@ -101,6 +101,22 @@ pub(crate) struct ZoneSpec {
     pub region: String,
 }
 
+/// A kind whose fields are at the root.
+#[derive(CustomResource, ApplyConfiguration, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Bucket", no_spec)]
+#[apply(crate = "windlass_apply")]
+pub(crate) struct BucketFields {
+    pub region: String,
+}
+
+#[test]
+fn a_kind_without_a_spec_sends_fields_at_the_root() {
+    let wanted = json!({
+        "apiVersion": "example.com/v1", "kind": "Bucket", "metadata": { "name": "a" }, "region": "eu",
+    });
+    assert_eq!(to_value(Bucket::apply("a").region("eu")).unwrap(), wanted);
+}
+
 #[test]
 fn a_kind_sends_what_was_set() {
     let site = Website::apply("a", "default").label("app", "a").min_replicas(3);

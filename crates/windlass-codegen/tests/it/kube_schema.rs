@@ -18,6 +18,40 @@ struct Backend {
     ip_address: Option<String>,
 }
 
+#[schema(at_most_one_of(namespace, type_name, r#in, since))]
+#[derive(Serialize, Deserialize, KubeSchema, Clone, Debug)]
+#[serde(rename_all = "kebab-case")]
+struct Filter {
+    namespace: Option<String>,
+    type_name: Option<String>,
+    r#in: Option<String>,
+    #[serde(rename = "sinceWhen", with = "text")]
+    #[schemars(with = "Option<String>")]
+    #[schema(max_length = 4294967296)]
+    since: Option<String>,
+}
+
+mod text {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+        value.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+        Option::deserialize(from)
+    }
+}
+
+#[test]
+fn a_rule_names_each_field_as_the_server_does() {
+    let schema = serde_json::to_value(schemars::schema_for!(Filter)).expect("JSON");
+    let one_of = "(has(self.__namespace__)?1:0)+(has(self.type__dash__name)?1:0)+(has(self.__in__)?1:0)\
+                  +(has(self.sinceWhen)?1:0) <= 1";
+    assert_eq!(rules(&schema), [one_of]);
+    assert_eq!(schema["properties"]["sinceWhen"]["maxLength"], json!(4_294_967_296_i64));
+}
+
 fn rules(schema: &Value) -> Vec<&str> {
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
     rules.filter_map(|rule| rule["rule"].as_str()).collect()

@@ -32,8 +32,10 @@ fn statement(marker: &Marker, fields: &[NamedField], schema: &TokenStream) -> To
         Effect::NoDescription => quote! { #schema.remove("description"); },
         Effect::Rule(rule) => add_rule(&rule_value(rule), schema),
         Effect::OneOf { operator, message, fields: named } => {
-            let names: Vec<String> = named.iter().map(|ident| json_name(ident.to_string(), fields)).collect();
-            let rule = rule_of_union(&names, operator);
+            let named = || named.iter().filter_map(|ident| fields.iter().find(|field| *ident == field.ident));
+            let in_cel: Vec<&str> = named().filter_map(|field| field.cel.as_deref()).collect();
+            let rule = rule_of_union(&in_cel, operator);
+            let names: Vec<&str> = named().map(|field| field.json.as_str()).collect();
             let message = message.replace("{}", &names.join(" "));
             add_rule(
                 &quote!(::schemars::json_schema!({ "rule": #rule, "message": #message }).to_value()),
@@ -52,17 +54,12 @@ fn statement(marker: &Marker, fields: &[NamedField], schema: &TokenStream) -> To
 }
 
 /// Returns the rule for the number of fields that are set. The text is the text of controller-gen 0.23.
-fn rule_of_union(names: &[String], operator: &str) -> String {
+fn rule_of_union(names: &[&str], operator: &str) -> String {
     let each = |set: fn(&str) -> String| names.iter().map(|name| set(name)).collect::<Vec<_>>();
     if operator == ">= 1" {
         return each(|name| format!("has(self.{name})")).join("||");
     }
     format!("{} {operator}", each(|name| format!("(has(self.{name})?1:0)")).join("+"))
-}
-
-fn json_name(ident: String, fields: &[NamedField]) -> String {
-    let field = fields.iter().find(|field| field.ident == ident);
-    field.map_or(ident, |field| field.json.clone())
 }
 
 fn add_rule(rule: &TokenStream, schema: &TokenStream) -> TokenStream {

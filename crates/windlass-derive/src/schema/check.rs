@@ -61,8 +61,14 @@ pub(super) fn check(markers: &[Marker], field: Option<&Type>, fields: Option<&[N
                     add(error(format!("`{}` is for structs with named fields", marker.name)));
                     continue;
                 };
-                for ident in named.iter().filter(|ident| !fields.iter().any(|field| **ident == field.ident)) {
-                    add(Error::new(ident.span(), format!("the struct has no field `{ident}`")));
+                for ident in named {
+                    match fields.iter().find(|field| *ident == field.ident) {
+                        Some(NamedField { cel: Some(_), .. }) => {}
+                        Some(NamedField { json, .. }) => {
+                            add(Error::new(ident.span(), format!("a rule cannot name the field {json:?}")));
+                        }
+                        None => add(Error::new(ident.span(), format!("the struct has no field `{ident}`"))),
+                    }
                 }
             }
             Effect::Items(inner) => {

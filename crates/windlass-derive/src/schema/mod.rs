@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod escape;
 mod marker;
 mod parse;
 
@@ -11,7 +12,8 @@ mod tests;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{
-    Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Result, parse::Parser as _, parse_quote,
+    Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Result, ext::IdentExt as _,
+    parse::Parser as _, parse_quote,
 };
 
 use self::{
@@ -66,6 +68,8 @@ pub(crate) fn with_errors(input: TokenStream, error: &Error) -> TokenStream {
 pub(crate) struct NamedField {
     pub(crate) ident: String,
     pub(crate) json: String,
+    /// The name in CEL; `None` if CEL cannot name the field.
+    pub(crate) cel: Option<String>,
 }
 
 /// Returns the fields of a struct; `None` for an enum or a tuple.
@@ -75,11 +79,11 @@ fn field_names(input: &DeriveInput) -> Option<Vec<NamedField>> {
     // serde reports wrong attributes.
     let of_type = TypeAttributes::of(&input.attrs).unwrap_or_default();
     let named = |field: &Field| {
-        let ident = field.ident.as_ref()?.to_string();
-        let ident = ident.strip_prefix("r#").unwrap_or(&ident).to_owned();
+        let ident = field.ident.as_ref()?.unraw().to_string();
         let rename = FieldAttributes::of(&field.attrs).unwrap_or_default().rename;
         let json = rename.unwrap_or_else(|| of_type.case.rename(&ident));
-        Some(NamedField { ident, json })
+        let cel = escape::escape(&json);
+        Some(NamedField { ident, json, cel })
     };
     Some(fields.named.iter().filter_map(named).collect())
 }

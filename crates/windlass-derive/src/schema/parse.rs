@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::{
-    Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitBool, LitStr, Result, Token, UnOp,
+    Error, Expr, ExprLit, ExprUnary, Ident, Lit, LitBool, LitInt, LitStr, Result, Token, UnOp,
     ext::IdentExt as _,
     parenthesized,
     parse::{Parse, ParseStream},
@@ -82,7 +82,7 @@ fn effect(ident: &Ident, name: &str, input: ParseStream<'_>) -> Result<Effect> {
         return Ok(Effect::Set(keyword, Value::Text(choice(input, words)?)));
     }
     if let Some((_, operator, message)) = ONE_OF.iter().find(|(known, ..)| *known == name) {
-        let fields = list::<Ident>(input)?;
+        let fields = list::<Ident>(input)?.iter().map(Ident::unraw).collect();
         return Ok(Effect::OneOf { operator, message, fields });
     }
     match name {
@@ -169,23 +169,42 @@ fn choice(input: ParseStream<'_>, words: &[&str]) -> Result<LitStr> {
 }
 
 fn number(input: ParseStream<'_>) -> Result<Value> {
-    let expression = value(input)?;
-    let wrong = || Error::new_spanned(&expression, "expected a number");
-    let (negative, literal) = match &expression {
+    let mut expression = value(input)?;
+    let wrong = Error::new_spanned(&expression, "expected a number");
+    let (negative, literal) = match &mut expression {
         Expr::Lit(ExprLit { lit, .. }) => (false, lit),
-        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => match &**expr {
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => match &mut **expr {
             Expr::Lit(ExprLit { lit, .. }) => (true, lit),
-            _ => return Err(wrong()),
+            _ => return Err(wrong),
         },
-        _ => return Err(wrong()),
+        _ => return Err(wrong),
     };
     let number: f64 = match literal {
-        Lit::Int(number) => number.base10_parse()?,
+        Lit::Int(number) => {
+            *number = with_type(number)?;
+            number.base10_digits().parse().map_err(|_| wrong)?
+        }
         Lit::Float(number) => number.base10_parse()?,
-        _ => return Err(wrong()),
+        _ => return Err(wrong),
     };
     let number = if negative { -number } else { number };
     Ok(Value::Number(expression, number))
+}
+
+/// Returns an integer with a type if the integer is too large for `i32`, the default of the compiler.
+fn with_type(number: &LitInt) -> Result<LitInt> {
+    let size: u64 = number.base10_digits().parse().map_err(|_| {
+        Error::new(
+            number.span(),
+            "the number is too large; the largest number of a schema is 18446744073709551615",
+        )
+    })?;
+    let suffix = match size {
+        _ if !number.suffix().is_empty() || i32::try_from(size).is_ok() => return Ok(number.clone()),
+        _ if i64::try_from(size).is_ok() => "i64",
+        _ => "u64",
+    };
+    Ok(LitInt::new(&format!("{size}{suffix}"), number.span()))
 }
 
 /// Parses `("a", "b")`, or `= "a"` for a single value.

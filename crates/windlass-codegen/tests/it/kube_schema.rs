@@ -26,20 +26,20 @@ struct Filter {
     type_name: Option<String>,
     r#in: Option<String>,
     #[serde(rename = "sinceWhen", with = "text")]
-    #[schemars(with = "Option<String>")]
-    #[schema(max_length = 4294967296)]
-    since: Option<String>,
+    #[schemars(with = "String")]
+    #[schema(max_length = 4_294_967_296)]
+    since: String,
 }
 
 mod text {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(value: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(value: &str, to: S) -> Result<S::Ok, S::Error> {
         value.serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-        Option::deserialize(from)
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+        String::deserialize(from)
     }
 }
 

@@ -362,8 +362,7 @@ fn a_self_issued_certificate_needs_no_cert_manager() {
 
     inventory.webhooks.as_mut().expect("webhooks").service =
         Some(ServiceDeclaration { namespace: "ops".to_owned(), name: "hooks".to_owned() });
-    let error =
-        super::Manifests::new(&inventory, Options::new("web-operator")).expect_err("another namespace");
+    let error = Manifests::new(&inventory, Options::new("web-operator")).expect_err("another namespace");
     assert!(error.to_string().contains("SelfIssued::for_service(\"web-operator-system\", ..)"), "{error}");
 }
 

@@ -53,7 +53,11 @@ impl Registry {
                     left -= 1;
                     in_parts = false;
                 }
-                Err(Error::Unavailable(_)) if left > 0 => left -= 1,
+                // A registry that refuses a part may end the connection before the client has read the refusal.
+                Err(Error::Unavailable(_)) if left > 0 => {
+                    in_parts &= left == RETRIES;
+                    left -= 1;
+                }
                 Err(error) => return Err(error),
             }
         }

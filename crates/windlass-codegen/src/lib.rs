@@ -31,8 +31,9 @@ pub mod manifests;
 #[cfg(feature = "generate")]
 pub mod definition;
 mod definitions;
-mod inventory;
 #[cfg(feature = "generate")]
+mod groups;
+mod inventory;
 mod names;
 #[cfg(feature = "generate")]
 mod source_file;

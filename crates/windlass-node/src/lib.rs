@@ -7,9 +7,10 @@
 // From the surface down: a module uses only modules further down.
 #[cfg(all(target_os = "linux", feature = "cri"))]
 mod cri;
+pub mod probe;
+
 #[cfg(unix)]
 mod plain;
-pub mod probe;
 #[cfg(unix)]
 pub mod volume;
 

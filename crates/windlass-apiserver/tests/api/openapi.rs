@@ -306,8 +306,12 @@ async fn a_part_of_a_document_can_be_asked_for() {
     part("bytes=0-9", &[("if-range", &tag)]).await.is(206);
     part("bytes=0-9", &[("if-range", "\"x\"")]).await.is(200);
     if !api.is_shared() {
-        // The client may have the first bytes of the compressed document, which has the same tag (real: 206 in plain text).
-        part("bytes=0-9", &[("if-range", &tag), ("accept-encoding", "gzip")]).await.is(200);
+        // The client may have the first bytes of the compressed document, which has the same tag (real: 206 in plain text). A client on
+        // this machine gets no compressed document.
+        let gzip = ("accept-encoding", "gzip");
+        let whole = api.request(Method::GET, path).header(gzip.0, gzip.1).send().await.is(200);
+        let code = if whole.header("content-encoding").is_some() { 200 } else { 206 };
+        part("bytes=0-9", &[("if-range", &tag), gzip]).await.is(code);
     }
     let index = api.request(Method::GET, "/openapi/v3").header("range", "bytes=0-8").send().await.is(206);
     assert_eq!(index.body, "{\"paths\":");

@@ -17,9 +17,10 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb, group_module, group_modules};
+pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb};
 use self::render::Render;
 use crate::SourceFile;
+pub use crate::groups::{group_module, group_modules};
 
 /// A module of the generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

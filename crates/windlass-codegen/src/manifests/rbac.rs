@@ -14,7 +14,7 @@ use super::{
     options::{Names, Options},
     tree::{Folder, object},
 };
-use crate::client::group_modules;
+use crate::groups::group_modules;
 use crate::{Inventory, Rights};
 
 /// The name of the folder.

@@ -21,8 +21,8 @@ use std::fmt::Write as _;
 use self::model::Model;
 use self::shared::Shared;
 use crate::SourceFile;
-use crate::client::group_modules;
 use crate::definition::{Definition, Version};
+use crate::groups::group_modules;
 
 /// The place of the types, and the derive macros of the types.
 #[derive(Clone, Debug, Default)]

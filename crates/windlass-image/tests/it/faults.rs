@@ -163,9 +163,8 @@ async fn a_registry_without_uploads_in_parts_gets_the_blob_by_one_request() {
         .await;
         assert_eq!(push(&sandbox, &front).await.unwrap().digest, *built.digest());
         all_blobs_are_whole(&front.store);
-        // The connection may end before the client has read the first refusal.
-        let refused = refused.load(Ordering::SeqCst);
-        assert!((1..=2).contains(&refused), "{refused} parts were refused");
+        // The connection may end before the client has read a refusal; the client then repeats the part.
+        assert!(refused.load(Ordering::SeqCst) > 0);
         let (_, pulled) = pull(&sandbox, &front).await;
         assert_eq!(pulled.unwrap().id(), built.id());
     }

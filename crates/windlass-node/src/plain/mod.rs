@@ -396,7 +396,7 @@ mod tests {
     use super::*;
     use crate::{DirectoryImages, Limits, Mount, User};
 
-    /// Waits until a process has ended. A process that nobody has waited for still has a state, `Z`.
+    /// Waits until a process has ended. A process whose parent has not waited for the process still has a state, `Z`.
     #[cfg(target_os = "linux")]
     async fn is_gone(pid: &str) {
         let begun = std::time::Instant::now();

@@ -9,7 +9,7 @@ use k8s_openapi::serde::de::DeserializeOwned;
 use kube_client::api::{Api, Patch};
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
 use serde_json::{Value, json};
-use windlass_runtime::{Context, Error, Result};
+use windlass_runtime::{Context, Error, HandlerContext, ObjectKey, Result};
 
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::labels::selects;
@@ -24,6 +24,30 @@ pub(crate) struct Classified<K> {
     pub release: Vec<Arc<K>>,
     /// The finalizer that adopted objects get and released objects lose.
     finalizer: Option<&'static str>,
+}
+
+/// Returns the owners that may adopt an object which has no controller: the owners in the namespace of the object that select the object.
+pub(crate) fn adopters<O, K>(
+    object: &K,
+    cx: &HandlerContext,
+    selects: impl Fn(&O) -> bool,
+) -> Result<Vec<ObjectKey>>
+where
+    O: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+    K: Resource,
+{
+    let Some(namespace) = object.namespace().filter(|_| controller_of(object).is_none()) else {
+        return Ok(Vec::new());
+    };
+    let owners = cx.lister::<O>()?.namespace(&namespace).all()?;
+    let key = |owner: &O| ObjectKey::namespaced(&namespace, &owner.name_any());
+    Ok(owners.iter().filter(|owner| selects(owner)).map(key).collect())
 }
 
 /// Classifies objects for the owner with this uid.
@@ -191,7 +215,6 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
     use kube_core::ObjectMeta;
     use serde_json::{Value, json};
-    use windlass_runtime::ObjectKey;
     use windlass_test::fake::FakeCluster;
 
     use super::*;

@@ -29,15 +29,10 @@ pub(crate) fn controller() -> Controller {
 
 /// Returns the DaemonSets that may adopt a pod which has no controller.
 fn adopters(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
-        return Ok(Vec::new());
-    };
-    let sets = cx.lister::<DaemonSet>()?.namespace(&namespace).all()?;
     let selects = |set: &DaemonSet| {
         set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
-    let key = |set: &DaemonSet| ObjectKey::namespaced(&namespace, &set.name_any());
-    Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
+    adoption::adopters(pod, cx, selects)
 }
 
 /// Returns the DaemonSets with work on a node that was added or changed. A deleted node concerns no

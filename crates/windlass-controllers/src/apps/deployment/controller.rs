@@ -29,16 +29,11 @@ pub(crate) fn controller() -> Controller {
 
 /// Returns the Deployments that may adopt a ReplicaSet which has no controller.
 fn adopters(set: &ReplicaSet, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = set.namespace().filter(|_| adoption::controller_of(set).is_none()) else {
-        return Ok(Vec::new());
-    };
-    let deployments = cx.lister::<Deployment>()?.namespace(&namespace).all()?;
     let selects = |deployment: &Deployment| {
         let spec = deployment.spec.as_ref();
         spec.is_some_and(|spec| labels::selects(&spec.selector, set.metadata.labels.as_ref()))
     };
-    let key = |deployment: &Deployment| ObjectKey::namespaced(&namespace, &deployment.name_any());
-    Ok(deployments.iter().filter(|deployment| selects(deployment)).map(key).collect())
+    adoption::adopters(set, cx, selects)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {

@@ -25,16 +25,11 @@ pub(crate) fn controller<K: ReplicaOwner>() -> Controller {
 
 /// Returns the owners that may adopt a pod which has no controller.
 fn adopters<K: ReplicaOwner>(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
-        return Ok(Vec::new());
-    };
-    let owners = cx.lister::<K>()?.namespace(&namespace).all()?;
     let selects = |owner: &K| {
         let spec = owner.to_replica_set().spec;
         spec.is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
-    let key = |owner: &K| ObjectKey::namespaced(&namespace, &owner.name_any());
-    Ok(owners.iter().filter(|owner| selects(owner)).map(key).collect())
+    adoption::adopters(pod, cx, selects)
 }
 
 async fn reconcile<K: ReplicaOwner>(key: ObjectKey, cx: Context<K>) -> Result<Action> {

@@ -28,15 +28,10 @@ pub(crate) fn controller() -> Controller {
 
 /// Returns the StatefulSets that may adopt a pod which has no controller.
 fn adopters(pod: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
-        return Ok(Vec::new());
-    };
-    let sets = cx.lister::<StatefulSet>()?.namespace(&namespace).all()?;
     let selects = |set: &StatefulSet| {
         set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
-    let key = |set: &StatefulSet| ObjectKey::namespaced(&namespace, &set.name_any());
-    Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
+    adoption::adopters(pod, cx, selects)
 }
 
 /// The controller. The version of the server decides how many pods a rolling update deletes.

@@ -26,16 +26,11 @@ pub(crate) fn controller() -> Controller {
 
 /// Returns the Jobs that may adopt a pod which has no controller.
 fn adopters(found: &Pod, cx: &HandlerContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = found.namespace().filter(|_| adoption::controller_of(found).is_none()) else {
-        return Ok(Vec::new());
-    };
-    let jobs = cx.lister::<Job>()?.namespace(&namespace).all()?;
     let selects = |job: &Job| {
         let selector = job.spec.as_ref().and_then(|spec| spec.selector.as_ref());
         selector.is_some_and(|selector| labels::selects(selector, found.metadata.labels.as_ref()))
     };
-    let key = |job: &Job| ObjectKey::namespaced(&namespace, &job.name_any());
-    Ok(jobs.iter().filter(|job| selects(job)).map(key).collect())
+    adoption::adopters(found, cx, selects)
 }
 
 /// The controller, with the back-off of each Job by uid.

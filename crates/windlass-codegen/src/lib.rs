@@ -34,6 +34,7 @@ mod definitions;
 #[cfg(feature = "generate")]
 mod groups;
 mod inventory;
+#[cfg(feature = "generate")]
 mod names;
 #[cfg(feature = "generate")]
 mod source_file;

@@ -129,7 +129,7 @@ async fn watched_kinds(out: &mut Output) -> Result<Vec<WatchedKind>> {
 
 /// Finds kinds by their plural names. A name without a group is looked up in the core group first.
 async fn find_kinds(client: &Client, names: &[String]) -> Result<Vec<WatchedKind>> {
-    let discovery = Discovery::new(client.clone()).run().await?;
+    let discovery = Discovery::new(client.clone()).run_aggregated().await?;
     let mut known: Vec<WatchedKind> = Vec::new();
     for group in discovery.groups() {
         known.extend(group.recommended_resources().into_iter().map(|(resource, _)| WatchedKind {

@@ -83,12 +83,13 @@ impl From<&Scheme> for RestMapper {
 }
 
 impl RestMapper {
-    /// Asks a server for the server's kinds and resources. A CRD that is installed later needs a new mapper.
+    /// Asks a server for the server's kinds and resources. A CRD that is installed later needs a new mapper. The kinds
+    /// of an aggregated API whose server is down are left out.
     ///
     /// # Errors
-    /// The server did not answer.
+    /// The server did not answer, or is older than Kubernetes 1.27.
     pub async fn discover(client: &Client) -> Result<Self> {
-        let found = discovery::Discovery::new(client.clone()).run().await;
+        let found = discovery::Discovery::new(client.clone()).run_aggregated().await;
         let found =
             found.map_err(|error| Error::from(error).while_doing("asking the server for its kinds"))?;
         let mut mapper = Self::default();

@@ -1,8 +1,15 @@
 //! Requests of typed clients.
 
 use futures::StreamExt;
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace, rbac::v1::ClusterRole};
-use kube_core::{params::Patch, watch::WatchEvent};
+use k8s_openapi::{
+    api::{apps::v1::Deployment, core::v1::Namespace, rbac::v1::ClusterRole},
+    kube_aggregator::pkg::apis::apiregistration::v1::APIService,
+};
+use kube_client::Api;
+use kube_core::{
+    params::{Patch, PostParams},
+    watch::WatchEvent,
+};
 use serde_json::json;
 use windlass_client::{
     ApplyOptions, CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions,
@@ -126,4 +133,21 @@ async fn a_mapper_from_the_server_agrees_with_the_generated_one() {
         assert_eq!(asked.rest_mapping("", kind, &["v1"]), Ok(mapping));
     }
     assert_eq!(asked.kind_for_resource("deployments"), Ok(GroupVersionKind::gvk("apps", "v1", "Deployment")));
+}
+
+#[tokio::test]
+async fn a_mapper_leaves_out_an_aggregated_api_whose_server_is_down() {
+    let cluster = TestCluster::start().await;
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": { "name": "v1.down.example.com" },
+        "spec": {
+            "group": "down.example.com", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 10,
+            "insecureSkipTLSVerify": true, "service": { "name": "nobody", "namespace": "default" },
+        },
+    });
+    let service: APIService = serde_json::from_value(service).expect("an APIService");
+    Api::all(cluster.client()).create(&PostParams::default(), &service).await.expect("created");
+
+    let mapper = RestMapper::discover(&cluster.client()).await.expect("discovery");
+    assert!(mapper.rest_mapping("apps", "Deployment", &[]).is_ok());
 }

@@ -11,7 +11,7 @@ impl Resource {
     /// Returns the columns of the resource in a `Table`.
     pub(crate) fn table_kind(&self) -> TableKind {
         match &self.custom {
-            Some(custom) => TableKind::custom(&custom.columns),
+            Some(custom) => custom.table.clone(),
             None => TableKind::built_in(self.strategy.table),
         }
     }

@@ -18,6 +18,7 @@ use crate::meta;
 use crate::store::{Layout, ResourceId, Stored};
 use crate::webhook::Clients;
 use windlass_kinds::kind_names::SCALE;
+use windlass_kinds::table::TableKind;
 
 /// The verbs of a custom resource, in the order of discovery.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -206,7 +207,7 @@ fn subresources(group: &str, names: &Value, version: &Value) -> Vec<ServedSubres
 fn custom(definition: &Value, version: &Value) -> CustomResource {
     let selectable = list(version, "selectableFields").iter();
     CustomResource {
-        columns: list(version, "additionalPrinterColumns").to_vec(),
+        table: TableKind::custom(list(version, "additionalPrinterColumns")),
         selectable: selectable
             .filter_map(|field| text(field, &["jsonPath"]).strip_prefix('.'))
             .map(str::to_owned)

@@ -28,6 +28,7 @@ use crate::verb::Verb;
 use crate::wire::ApiError;
 use crate::wire::GroupResource;
 use windlass_kinds::Kind;
+use windlass_kinds::table::TableKind;
 
 /// The fingerprint of the schema in the layout of objects of built-in kinds that are stored without some defaults.
 const WITHOUT_LATE_DEFAULTS: u64 = 1;
@@ -89,8 +90,8 @@ pub(crate) struct CustomResource {
     pub(crate) since: u64,
     /// The generation of the definition from which this resource was made.
     pub(crate) generation: i64,
-    /// `additionalPrinterColumns` of the version, unchanged from the definition.
-    pub(crate) columns: Vec<Value>,
+    /// The table with the `additionalPrinterColumns` of the version.
+    pub(crate) table: TableKind,
     /// JSON paths of `selectableFields`, without the leading dot.
     pub(crate) selectable: Vec<String>,
     /// The scale subresource, if the version has a scale subresource.

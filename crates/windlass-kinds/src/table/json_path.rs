@@ -48,102 +48,117 @@ enum Operand {
     Path(Vec<Step>),
 }
 
-/// The longest path that is accepted, in bytes.
+/// The most steps of a path, and of each path in a filter.
 const MAX_STEPS: usize = 64;
-/// The most values that a step of a path may find.
-const MAX_FOUND: usize = 10_000;
+/// The most values that a search may visit, including the values that its filters visit.
+const MAX_VISITS: usize = 100_000;
+/// The bytes of two texts that are compared at the price of a visit.
+const BYTES_PER_VISIT: usize = 64;
 
 impl JsonPath {
-    /// Parses a path, with or without enclosing `{}` and a leading `$`.
+    /// Parses a path, with or without enclosing `{}` and a leading `$`. As in Go, a filter contains no other filter.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
         let text = text.strip_prefix('$').unwrap_or(text);
-        let mut parser = Parser { rest: text };
+        let mut parser = Parser { rest: text, in_filter: false };
         let steps = parser.steps(str::is_empty)?;
         Ok(Self(steps))
     }
 
-    /// Returns the values at the path, in order.
+    /// Returns the values at the path, in order; no values if the search visits more than 100,000 values.
     pub fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
-        walk(&self.0, root)
+        Search { visits_left: MAX_VISITS }.walk(&self.0, root).unwrap_or_default()
     }
 }
 
-fn walk<'a>(steps: &[Step], root: &'a Value) -> Vec<&'a Value> {
-    let mut found = vec![root];
-    for step in steps {
-        let mut next = Vec::new();
-        for value in found {
-            step.take(value, &mut next);
-            if next.len() > MAX_FOUND {
-                return Vec::new();
+/// A search with a bounded cost. The methods return `None` when the search has become too expensive.
+struct Search {
+    visits_left: usize,
+}
+
+impl Search {
+    fn visit(&mut self, count: usize) -> Option<()> {
+        self.visits_left = self.visits_left.checked_sub(count)?;
+        Some(())
+    }
+
+    fn walk<'a>(&mut self, steps: &[Step], root: &'a Value) -> Option<Vec<&'a Value>> {
+        let mut found = vec![root];
+        for step in steps {
+            let mut next = Vec::new();
+            for value in found {
+                self.visit(1)?;
+                self.take(step, value, &mut next)?;
             }
+            found = next;
         }
-        found = next;
+        Some(found)
     }
-    found
-}
 
-impl Step {
-    fn take<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) {
-        match self {
-            Self::Field(name) => out.extend(value.get(name)),
-            Self::Fields(names) => out.extend(names.iter().filter_map(|name| value.get(name))),
-            Self::Wildcard => match value {
-                Value::Array(items) => out.extend(items),
-                Value::Object(fields) => out.extend(fields.values()),
-                _ => {}
-            },
-            Self::Descend => descend(value, out),
-            Self::Index(index) => {
-                if let Value::Array(items) = value {
-                    let at = if *index < 0 { index + items.len() as i64 } else { *index };
-                    out.extend(usize::try_from(at).ok().and_then(|at| items.get(at)));
+    fn take<'a>(&mut self, step: &Step, value: &'a Value, out: &mut Vec<&'a Value>) -> Option<()> {
+        match (step, value) {
+            (Step::Field(name), _) => out.extend(value.get(name)),
+            (Step::Fields(names), _) => {
+                self.visit(names.len())?;
+                out.extend(names.iter().filter_map(|name| value.get(name)));
+            }
+            (Step::Wildcard, Value::Array(items)) => {
+                self.visit(items.len())?;
+                out.extend(items);
+            }
+            (Step::Wildcard, Value::Object(fields)) => {
+                self.visit(fields.len())?;
+                out.extend(fields.values());
+            }
+            (Step::Descend, _) => self.descend(value, out)?,
+            (Step::Index(index), Value::Array(items)) => {
+                let at = if *index < 0 { index + items.len() as i64 } else { *index };
+                out.extend(usize::try_from(at).ok().and_then(|at| items.get(at)));
+            }
+            (Step::Slice { start, end, step }, Value::Array(items)) => {
+                let length = items.len() as i64;
+                let clamp = |at: i64| (if at < 0 { at + length } else { at }).clamp(0, length) as usize;
+                let (start, end) = (clamp(start.unwrap_or(0)), clamp(end.unwrap_or(length)));
+                if start < end {
+                    self.visit(end - start)?;
+                    out.extend(items[start..end].iter().step_by(*step));
                 }
             }
-            Self::Slice { start, end, step } => {
-                if let Value::Array(items) = value {
-                    let length = items.len() as i64;
-                    let clamp = |at: i64| (if at < 0 { at + length } else { at }).clamp(0, length) as usize;
-                    let (start, end) = (clamp(start.unwrap_or(0)), clamp(end.unwrap_or(length)));
-                    if start < end {
-                        out.extend(items[start..end].iter().step_by(*step));
+            (Step::Filter(filter), Value::Array(items)) => {
+                for item in items {
+                    if self.keeps(filter, item)? {
+                        out.push(item);
                     }
                 }
             }
-            Self::Filter(filter) => {
-                if let Value::Array(items) = value {
-                    out.extend(items.iter().filter(|item| filter.keeps(item)));
-                }
-            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn descend<'a>(&mut self, value: &'a Value, out: &mut Vec<&'a Value>) -> Option<()> {
+        self.visit(1)?;
+        out.push(value);
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.descend(item, out)),
+            Value::Object(fields) => fields.values().try_for_each(|field| self.descend(field, out)),
+            _ => Some(()),
         }
     }
-}
 
-fn descend<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
-    if out.len() > MAX_FOUND {
-        return;
-    }
-    out.push(value);
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| descend(item, out)),
-        Value::Object(fields) => fields.values().for_each(|field| descend(field, out)),
-        _ => {}
-    }
-}
-
-impl Filter {
-    fn keeps(&self, item: &Value) -> bool {
-        let left = walk(&self.left, item);
-        let Some((comparison, operand)) = &self.comparison else { return !left.is_empty() };
-        let Some(left) = left.first() else { return false };
-        match operand {
-            Operand::Literal(right) => comparison.holds(left, right),
-            Operand::Path(path) => {
-                walk(path, item).first().is_some_and(|right| comparison.holds(left, right))
-            }
+    fn keeps(&mut self, filter: &Filter, item: &Value) -> Option<bool> {
+        let left = self.walk(&filter.left, item)?;
+        let Some((comparison, operand)) = &filter.comparison else { return Some(!left.is_empty()) };
+        let right = match operand {
+            Operand::Literal(right) => Some(right),
+            Operand::Path(path) => self.walk(path, item)?.first().copied(),
+        };
+        let (Some(left), Some(right)) = (left.first(), right) else { return Some(false) };
+        if let (Value::String(left), Value::String(right)) = (left, right) {
+            self.visit(left.len().min(right.len()) / BYTES_PER_VISIT)?;
         }
+        Some(comparison.holds(left, right))
     }
 }
 
@@ -171,6 +186,8 @@ impl Comparison {
 
 struct Parser<'a> {
     rest: &'a str,
+    /// True between the parentheses of a filter.
+    in_filter: bool,
 }
 
 impl Parser<'_> {
@@ -236,7 +253,11 @@ impl Parser<'_> {
 
     fn bracket(&mut self) -> Result<Step, String> {
         if self.skip("?(") {
+            if std::mem::replace(&mut self.in_filter, true) {
+                return Err("unterminated filter".to_owned());
+            }
             let filter = self.filter()?;
+            self.in_filter = false;
             return self.expect(")]").map(|()| Step::Filter(filter));
         }
         if self.rest.starts_with(['\'', '"']) {

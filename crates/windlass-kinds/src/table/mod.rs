@@ -9,6 +9,8 @@ mod custom;
 mod json_path;
 pub(crate) mod row;
 
+use std::sync::Arc;
+
 pub use age::human_duration;
 use column::Column;
 pub use custom::PrinterColumn;
@@ -60,7 +62,7 @@ impl TableKind {
 #[derive(Clone, Debug)]
 enum Kind {
     BuiltIn(&'static Table),
-    Custom(Vec<PrinterColumn>),
+    Custom(Arc<[PrinterColumn]>),
 }
 
 /// The table of a built-in kind.
@@ -97,6 +99,13 @@ impl Table {
     }
 }
 
+/// The table of a custom resource without `additionalPrinterColumns`.
+impl Default for TableKind {
+    fn default() -> Self {
+        Self::custom(&[])
+    }
+}
+
 impl TableKind {
     /// Returns the columns of a built-in kind.
     pub fn built_in(table: &'static Table) -> Self {
@@ -106,9 +115,9 @@ impl TableKind {
     /// Returns the table of a custom resource: name, and the columns of the definition's
     /// `additionalPrinterColumns`; by default, name and age. A column with a broken path stays empty.
     pub fn custom(additional_printer_columns: &[Value]) -> Self {
-        let columns: Vec<PrinterColumn> =
-            additional_printer_columns.iter().map(PrinterColumn::parse).collect();
-        Self(Kind::Custom(if columns.is_empty() { vec![PrinterColumn::age()] } else { columns }))
+        let columns = additional_printer_columns.iter().map(PrinterColumn::parse);
+        let default = additional_printer_columns.is_empty().then(PrinterColumn::age);
+        Self(Kind::Custom(columns.chain(default).collect()))
     }
 
     /// Returns the `columnDefinitions`.

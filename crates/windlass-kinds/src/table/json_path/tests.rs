@@ -43,6 +43,30 @@ fn broken_paths_are_refused() {
     }
 }
 
+#[test]
+fn a_filter_inside_of_a_filter_is_refused() {
+    assert!(JsonPath::parse(".a[?(@.b[?(@.c)])]").is_err());
+    assert!(JsonPath::parse(".a[?(@.b==@.c[?(@.d)])]").is_err());
+    assert!(JsonPath::parse(".a[?(@.b)][?(@.c)]").is_ok());
+    // The depth of the stack does not depend on the path.
+    assert!(JsonPath::parse(&format!(".{}", "[?(@".repeat(50_000))).is_err());
+}
+
+#[test]
+fn a_search_that_visits_too_many_values_finds_nothing() {
+    let items: Vec<Value> = (0..1000).map(|number| json!({"n": [number]})).collect();
+    let root = json!({"items": items});
+    assert_eq!(JsonPath::parse("..n").unwrap().find(&root).len(), 1000);
+    assert_eq!(JsonPath::parse(".items[?(@..n)]").unwrap().find(&root).len(), 1000);
+    // Each item costs a hundred thousand visits.
+    let expensive = format!(".items[?(@.n==@{})]", ".n['a','b','c','d','e','f','g','h']..x".repeat(8));
+    assert_eq!(JsonPath::parse(&expensive).unwrap().find(&root), Vec::<&Value>::new());
+    let deep = format!("{}x", "..*".repeat(12));
+    assert_eq!(JsonPath::parse(&deep).unwrap().find(&root), Vec::<&Value>::new());
+    let filters = ".items[?(@..n)]".to_owned() + &"..[?(@..n)]".repeat(8);
+    assert_eq!(JsonPath::parse(&filters).unwrap().find(&root), Vec::<&Value>::new());
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in r#"[.\[\]?@()='"a0*:<>! \\$-]{0,40}|.{0,40}"#) {

@@ -314,3 +314,86 @@ async fn an_object_of_a_released_address_is_replaced() {
         assert_eq!(seen.text_at("/spec/parentRef/name"), owner);
     }
 }
+
+/// The node ports of a reply, in the order of the ports.
+fn node_ports(reply: &Reply) -> Vec<Value> {
+    let ports = reply.at("/spec/ports");
+    ports.as_array().unwrap().iter().map(|port| port["nodePort"].clone()).collect()
+}
+
+#[tokio::test]
+async fn protocols_of_one_port_share_a_node_port() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let create = async |name: &str, ports: Value| {
+        let created = api.post(&path, service(name, json!({"type": "NodePort", "ports": ports}))).await;
+        node_ports(&created.is(201))
+    };
+    let port = |name: &str, protocol: &str, number: u16, node_port: Option<&Value>| match node_port {
+        Some(given) => json!({"name": name, "protocol": protocol, "port": number, "nodePort": given}),
+        None => json!({"name": name, "protocol": protocol, "port": number}),
+    };
+    let dns = [port("a", "TCP", 53, None), port("b", "UDP", 53, None), port("c", "TCP", 54, None)];
+    let given = create("a", json!(dns)).await;
+    assert_eq!(given[0], given[1]);
+    assert_ne!(given[0], given[2]);
+    api.delete(&format!("{path}/a")).await.is(200);
+    let (first, second) = (&given[0], &given[2]);
+    let ports = json!([port("a", "TCP", 53, None), port("b", "UDP", 53, Some(first))]);
+    assert_eq!(create("b", ports.clone()).await, [first.clone(), first.clone()], "the requested port");
+    let refused = api.post(&path, service("c", json!({"type": "NodePort", "ports": ports}))).await.is(422);
+    assert_eq!(refused.at("/details/causes/0/field"), "spec.ports[0].nodePort");
+    api.delete(&format!("{path}/b")).await.is(200);
+    let ports =
+        [port("a", "TCP", 53, Some(first)), port("b", "UDP", 53, Some(second)), port("c", "SCTP", 53, None)];
+    let three = create("d", json!(ports)).await;
+    assert_eq!(three, [first.clone(), second.clone(), first.clone()]);
+    api.delete(&format!("{path}/d")).await.is(200);
+    let ports = json!([port("a", "TCP", 53, Some(first)), port("b", "UDP", 54, Some(first))]);
+    let refused = api.post(&path, service("e", json!({"type": "NodePort", "ports": ports}))).await.is(422);
+    let why = format!("spec.ports[1].nodePort: Invalid value: {first}: provided port is already allocated");
+    assert_eq!(refused.text_at("/message"), format!("Service \"e\" is invalid: {why}"));
+    // An update gives each port a node port of its own.
+    let ports = json!([port("a", "TCP", 53, None), port("b", "UDP", 53, None)]);
+    api.post(&path, service("f", json!({"ports": ports}))).await.is(201);
+    let updated = api.patch(&format!("{path}/f"), MERGE_PATCH, json!({"spec": {"type": "NodePort"}})).await;
+    let given = node_ports(&updated.is(200));
+    assert_ne!(given[0], given[1]);
+}
+
+#[tokio::test]
+async fn a_port_for_health_checks_is_in_the_range_and_free() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let balanced = |health: Option<&Value>, node_port: Option<&Value>| {
+        let mut spec =
+            json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]});
+        health.into_iter().for_each(|port| spec["healthCheckNodePort"] = port.clone());
+        node_port.into_iter().for_each(|port| spec["ports"][0]["nodePort"] = port.clone());
+        spec
+    };
+    let told = |reply: &Reply| reply.text_at("/message").replace("Internal error occurred: ", "");
+    let failed = "failed to allocate requested HealthCheck NodePort";
+    let outside = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+    let refused = api.post(&path, service("a", balanced(Some(&json!(8080)), None))).await.is(500);
+    assert_eq!(told(&refused), format!("{failed} 8080: {outside}"));
+    let created = api.post(&path, service("b", balanced(None, None))).await.is(201);
+    let (health, own) = (created.at("/spec/healthCheckNodePort"), created.at("/spec/ports/0/nodePort"));
+    let refused = api.post(&path, service("c", balanced(Some(&health), None))).await.is(500);
+    assert_eq!(told(&refused), format!("{failed} {health}: provided port is already allocated"));
+    let patch = json!({"spec": {"ports": [{"port": 80, "nodePort": health}]}});
+    let refused = api.patch(&format!("{path}/b"), MERGE_PATCH, patch).await.is(422);
+    assert!(told(&refused).ends_with(&format!("{health}: provided port is already allocated")), "{refused}");
+    api.delete(&format!("{path}/b")).await.is(200);
+    let refused = api.post(&path, service("d", balanced(Some(&own), Some(&own)))).await.is(500);
+    assert_eq!(told(&refused), format!("{failed} {own}: provided port is already allocated"));
+    let created =
+        api.post(&path, service("e", json!({"type": "LoadBalancer", "ports": [{"port": 80}]}))).await;
+    for number in [json!(8080), created.is(201).at("/spec/ports/0/nodePort")] {
+        let patch = json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": number}});
+        let refused = api.patch(&format!("{path}/e"), MERGE_PATCH, patch).await.is(500);
+        assert!(told(&refused).starts_with(&format!("{failed} {number}: provided port is")), "{refused}");
+    }
+}

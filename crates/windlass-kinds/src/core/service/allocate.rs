@@ -1,6 +1,6 @@
 //! Allocation of cluster addresses and node ports: the next free one after a random start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use windlass_wire::{ApiError, names};
 
 use super::claims::{address_claim, port_claim};
 use super::{has_cluster_address, has_node_ports, kind, needs_health_check};
-use crate::json::{int_at, items_mut, spec_mut, text};
+use crate::json::{int_at, items_mut, spec_mut};
 use crate::kind::WriteContext;
 
 const FIRST_PORT: i64 = 30_000;
@@ -29,28 +29,51 @@ pub(super) fn allocate<'a>(
         // name.
         key: old.map(|old| format!("{}/{}", meta::namespace(old), meta::name(old))).unwrap_or_default(),
         name: meta::name(object).to_owned(),
-        own_ports: BTreeSet::new(),
+        requested: BTreeSet::new(),
+        held: old.and_then(|old| old.get("spec")?.as_object()).map(held_ports).unwrap_or_default(),
+        allocated: BTreeSet::new(),
         old_address: old.and_then(|old| old.pointer("/spec/clusterIP")?.as_str()).unwrap_or_default(),
     };
     let spec = spec_mut(object);
     allocation.allocate_address(spec)?;
-    if old.is_some() {
-        refuse_duplicates(spec)?;
-    }
-    allocation.allocate_ports(spec)
-}
-
-/// Refuses an update with two equal node ports. The real server fails on such ports before the validation.
-fn refuse_duplicates(spec: &Map<String, Value>) -> Result<(), ApiError> {
-    let ports = spec.get("ports").and_then(Value::as_array).filter(|_| has_node_ports(kind(spec)));
-    let mut seen = BTreeSet::new();
-    for port in ports.into_iter().flatten() {
-        let (protocol, number) = (text(port, "protocol"), int_at(port, "/nodePort").unwrap_or_default());
-        if number != 0 && !seen.insert((protocol, number)) {
-            return Err(ApiError::unexplained(format!("duplicate nodePort: {{{protocol} {number}}}")));
+    allocation.requested = node_ports(spec).chain(health_port(spec)).collect();
+    let before = old.and_then(|old| old.get("spec")?.as_object());
+    if has_node_ports(kind(spec)) {
+        match before {
+            None => allocation.allocate_node_ports(spec)?,
+            Some(before) => allocation.update_node_ports(spec, before)?,
         }
     }
+    if needs_health_check(spec) && !before.is_some_and(needs_health_check) {
+        allocation.allocate_health_port(spec)?;
+    }
     Ok(())
+}
+
+/// Returns the node ports that a service has.
+fn node_ports(spec: &Map<String, Value>) -> impl Iterator<Item = i64> {
+    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+    ports.filter_map(|port| int_at(port, "/nodePort")).filter(|number| *number != 0)
+}
+
+/// Returns the node ports and the port for health checks of a stored service.
+fn held_ports(spec: &Map<String, Value>) -> BTreeSet<i64> {
+    let health = health_port(spec).filter(|_| needs_health_check(spec));
+    node_ports(spec).chain(health).collect()
+}
+
+/// Returns the port for health checks that a service has.
+fn health_port(spec: &Map<String, Value>) -> Option<i64> {
+    spec.get("healthCheckNodePort").and_then(Value::as_i64).filter(|number| *number != 0)
+}
+
+fn number(port: &Map<String, Value>, field: &str) -> i64 {
+    port.get(field).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Returns whether ports without a node port get node ports.
+fn wants_node_ports(spec: &Map<String, Value>) -> bool {
+    spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false))
 }
 
 struct Allocation<'a> {
@@ -60,8 +83,12 @@ struct Allocation<'a> {
     key: String,
     /// The name of the service.
     name: String,
-    /// The ports of the service.
-    own_ports: BTreeSet<i64>,
+    /// The ports that the request names: other entries of the service do not get these ports.
+    requested: BTreeSet<i64>,
+    /// The ports that the stored service has. The ports are free only after the update.
+    held: BTreeSet<i64>,
+    /// The ports that are allocated in this write.
+    allocated: BTreeSet<i64>,
     /// The cluster address of the stored service; empty if there is none.
     old_address: &'a str,
 }
@@ -72,9 +99,11 @@ impl Allocation<'_> {
         self.cx.view.is_claimed(&self.services, &address_claim(address), &self.key)
     }
 
-    /// Returns whether another service has the port.
+    /// Returns whether a service has the port, including this service.
     fn has_port(&self, port: i64) -> bool {
-        self.cx.view.is_claimed(&self.services, &port_claim(port), &self.key)
+        self.held.contains(&port)
+            || self.allocated.contains(&port)
+            || self.cx.view.is_claimed(&self.services, &port_claim(port), &self.key)
     }
 
     fn allocate_address(&self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
@@ -149,55 +178,93 @@ impl Allocation<'_> {
         Err(self.refuse(FieldError::invalid("spec.clusterIPs", list, why)))
     }
 
-    fn allocate_ports(&mut self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
-        if !has_node_ports(kind(spec)) {
-            return Ok(());
+    /// Gives a new service its node ports. Entries with the same port, such as TCP and UDP of a name server, share a node port.
+    fn allocate_node_ports(&mut self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
+        let wanted = wants_node_ports(spec);
+        let mut requested = BTreeMap::new();
+        for port in items_mut(spec, "ports").filter(|port| number(port, "nodePort") != 0) {
+            requested.entry(number(port, "port")).or_insert(number(port, "nodePort"));
         }
-        let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
-        let given = ports.map(|port| int_at(port, "/nodePort").unwrap_or_default());
-        for (index, number) in given.enumerate().filter(|(_, number)| *number != 0) {
-            self.check_port(number, &format!("spec.ports[{index}].nodePort"))?;
-            self.own_ports.insert(number);
-        }
-        let wanted = spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false));
-        for port in items_mut(spec, "ports").filter(|_| wanted) {
-            if port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() == 0 {
-                port.insert("nodePort".to_owned(), self.free_port("nodePort")?.into());
+        let mut shared = BTreeMap::new();
+        for (index, port) in items_mut(spec, "ports").enumerate() {
+            let (key, given) = (number(port, "port"), number(port, "nodePort"));
+            if given == 0 && !wanted {
+                continue;
             }
+            let node_port = match (shared.get(&key), requested.get(&key)) {
+                (Some(known), _) if given == 0 || given == *known => *known,
+                (Some(_), _) => self.take_node_port(index, given)?,
+                (None, Some(found)) => self.take_node_port(index, *found)?,
+                (None, None) => self.free_port("nodePort")?,
+            };
+            shared.entry(key).or_insert(node_port);
+            port.insert("nodePort".to_owned(), node_port.into());
         }
-        if needs_health_check(spec) {
-            let given = spec.get("healthCheckNodePort").and_then(Value::as_i64).unwrap_or_default();
-            if given == 0 {
-                let number = self.free_port("HealthCheck NodePort")?;
-                spec.insert("healthCheckNodePort".to_owned(), number.into());
-            } else if self.has_port(given) {
-                return Err(ApiError::internal(format!(
-                    "failed to allocate requested HealthCheck NodePort {given}: provided port is already allocated"
-                )));
+        Ok(())
+    }
+
+    /// Gives an updated service its node ports: each entry without a node port gets a port of its own.
+    fn update_node_ports(
+        &mut self,
+        spec: &mut Map<String, Value>,
+        before: &Map<String, Value>,
+    ) -> Result<(), ApiError> {
+        let wanted = wants_node_ports(spec);
+        let kept: BTreeSet<i64> = node_ports(before).collect();
+        let mut seen = BTreeSet::new();
+        for (index, port) in items_mut(spec, "ports").enumerate() {
+            let node_port = match number(port, "nodePort") {
+                0 if !wanted => continue,
+                0 => self.free_port("nodePort")?,
+                given if kept.contains(&given) || self.allocated.contains(&given) => given,
+                given => self.take_node_port(index, given)?,
+            };
+            port.insert("nodePort".to_owned(), node_port.into());
+            let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or_default();
+            if !seen.insert((protocol.to_owned(), node_port)) {
+                let why = format!("duplicate nodePort: {{{protocol} {node_port}}}");
+                return Err(ApiError::unexplained(why));
             }
         }
         Ok(())
     }
 
-    /// Refuses a port outside of the range, and a port of another service.
-    fn check_port(&self, number: i64, field: &str) -> Result<(), ApiError> {
-        let why = if !(FIRST_PORT..FIRST_PORT + PORTS).contains(&number) {
-            "provided port is not in the valid range. The range of valid ports is 30000-32767"
-        } else if self.has_port(number) {
-            "provided port is already allocated"
-        } else {
-            return Ok(());
+    fn allocate_health_port(&mut self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
+        let number = match health_port(spec) {
+            None => self.free_port("HealthCheck NodePort")?,
+            Some(given) => self.take_port(given).map_err(|why| {
+                let what = format!("failed to allocate requested HealthCheck NodePort {given}");
+                ApiError::internal(format!("{what}: {why}"))
+            })?,
         };
-        Err(self.refuse(FieldError::invalid(field, number, why)))
+        spec.insert("healthCheckNodePort".to_owned(), number.into());
+        Ok(())
+    }
+
+    fn take_node_port(&mut self, index: usize, number: i64) -> Result<i64, ApiError> {
+        let field = format!("spec.ports[{index}].nodePort");
+        self.take_port(number).map_err(|why| self.refuse(FieldError::invalid(field, number, why)))
+    }
+
+    /// Allocates a port that the request names. An error says why the port is not free.
+    fn take_port(&mut self, number: i64) -> Result<i64, &'static str> {
+        if !(FIRST_PORT..FIRST_PORT + PORTS).contains(&number) {
+            return Err("provided port is not in the valid range. The range of valid ports is 30000-32767");
+        }
+        if self.has_port(number) {
+            return Err("provided port is already allocated");
+        }
+        self.allocated.insert(number);
+        Ok(number)
     }
 
     fn free_port(&mut self, what: &str) -> Result<i64, ApiError> {
         let start = (self.cx.env.random_u64() % PORTS as u64) as i64;
         let number = (0..PORTS)
             .map(|step| FIRST_PORT + (start + step) % PORTS)
-            .find(|number| !self.own_ports.contains(number) && !self.has_port(*number))
+            .find(|number| !self.requested.contains(number) && !self.has_port(*number))
             .ok_or_else(|| ApiError::internal(format!("failed to allocate a {what}: range is full")))?;
-        self.own_ports.insert(number);
+        self.allocated.insert(number);
         Ok(number)
     }
 

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use base64::Engine;
 use expect_test::expect;
 use serde_json::{Value, json};
 use windlass_patience::stretched;
 
 use crate::fixtures::{group, widget, widgets, widgets_path};
-use crate::harness::{Api, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, Reply};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -21,7 +22,7 @@ async fn a_definition_is_completed_and_established() {
     api.discard(path.clone());
     assert_eq!(created.at("/metadata/generation"), 1);
     assert_eq!(created.at("/spec/conversion"), json!({"strategy": "None"}));
-    let condition = |reply: &crate::harness::Reply, kind: &str| {
+    let condition = |reply: &Reply, kind: &str| {
         let conditions = reply.at("/status/conditions");
         let mut conditions = conditions.as_array().cloned().unwrap_or_default().into_iter();
         conditions
@@ -725,7 +726,7 @@ async fn a_definition_of_a_protected_group_tells_whether_it_is_approved() {
     let path = format!("{definitions}/gadgets.{group}");
     api.discard(path.clone());
     let told = async |expected: &str| {
-        let told = |reply: &crate::harness::Reply| {
+        let told = |reply: &Reply| {
             let conditions = reply.at("/status/conditions");
             let all = conditions.as_array().into_iter().flatten();
             let mut found =
@@ -765,4 +766,50 @@ async fn formats_and_defaults_of_definitions_are_checked() {
     definition.pointer_mut(schema).unwrap()["size"] = json!({"type": "array", "items": {"required": 1}});
     let reply = api.post(path, definition).await.is(400);
     assert!(reply.text_at("/message").ends_with("properties.items.required of type []string"), "{reply}");
+}
+
+fn with_ca_bundle(api: &Api, bundle: &str) -> Value {
+    let mut definition = widgets(api);
+    let client = json!({"url": "https://127.0.0.1:9/convert", "caBundle": bundle});
+    let webhook = json!({"conversionReviewVersions": ["v1"], "clientConfig": client});
+    definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": webhook});
+    definition
+}
+
+/// Waits until the condition `Established` has the reason.
+async fn established_because(api: &Api, path: &str, reason: &str) -> Value {
+    let condition = |reply: &Reply| {
+        let conditions = reply.at("/status/conditions").as_array().cloned().unwrap_or_default();
+        conditions.into_iter().find(|condition| condition["type"] == "Established").unwrap_or_default()
+    };
+    condition(&api.eventually(path, |reply| condition(reply)["reason"] == reason).await)
+}
+
+#[tokio::test]
+async fn a_definition_waits_for_a_valid_certificate_of_its_webhook() {
+    let api = Api::start();
+    let path = format!("{DEFINITIONS}/widgets.{}", group(&api));
+    api.post(DEFINITIONS, with_ca_bundle(&api, "Cg==")).await.is(201);
+    api.discard(path.clone());
+    let condition = established_because(&api, &path, "InvalidCABundle").await;
+    assert_eq!(condition["status"], "False");
+    assert_eq!(condition["message"], "The conversion webhook CABundle is invalid");
+    let bundle =
+        |bundle: &str| json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}}});
+    // Another invalid certificate is accepted, because the definition is not established yet.
+    api.patch(&path, MERGE_PATCH, bundle("eA==")).await.is(200);
+    established_because(&api, &path, "InvalidCABundle").await;
+    api.patch(&path, MERGE_PATCH, bundle("")).await.is(200);
+    assert_eq!(established_because(&api, &path, "InitialNamesAccepted").await["status"], "True");
+    let refused = async |text: &str, why: &str| {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        let reply = api.patch(&path, MERGE_PATCH, bundle(&encoded)).await.is(422);
+        let field = "spec.conversion.webhookClientConfig.caBundle: Invalid value";
+        let why = format!("{field}: \"{encoded}\": unable to load root certificates: {why}");
+        assert!(reply.text_at("/message").ends_with(&why), "{reply}");
+    };
+    refused("x", "unable to parse bytes as PEM block").await;
+    let pem = |tag: &str| format!("-----BEGIN {tag}-----\nMTIz\n-----END {tag}-----\n");
+    refused(&pem("CERTIFICATE"), "failed to parse certificate: x509: malformed certificate").await;
+    refused(&pem("KEY"), "no valid certificate authority data seen").await;
 }

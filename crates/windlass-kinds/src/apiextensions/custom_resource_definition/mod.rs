@@ -3,6 +3,7 @@
 //! All functions take definitions as JSON; no function reads or stores objects.
 
 mod approval;
+mod ca_bundle;
 mod conditions;
 mod defaults;
 mod names;

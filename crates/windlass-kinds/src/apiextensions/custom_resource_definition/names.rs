@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{approval, condition_is_true, set_condition, text, texts};
+use super::{approval, ca_bundle, condition_is_true, set_condition, text, texts};
 
 /// Sets `acceptedNames` and the conditions: `NamesAccepted`, `Established`, and that of the approval, given the names that other definitions of
 /// the group hold.
@@ -21,9 +21,12 @@ pub fn accept(definition: &mut Value, others: &[&Names], now: &str) {
     match verdict.refused {
         None => {
             set_condition(definition, "NamesAccepted", true, "NoConflicts", "no conflicts found", now);
-            let message = "the initial names have been accepted";
             if !condition_is_true(definition, "Established") {
-                set_condition(definition, "Established", true, "InitialNamesAccepted", message, now);
+                let (holds, reason, message) = match ca_bundle::problem(definition) {
+                    None => (true, "InitialNamesAccepted", "the initial names have been accepted"),
+                    Some(_) => (false, "InvalidCABundle", "The conversion webhook CABundle is invalid"),
+                };
+                set_condition(definition, "Established", holds, reason, message, now);
             }
         }
         Some((reason, message)) => {

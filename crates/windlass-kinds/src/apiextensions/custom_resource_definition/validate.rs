@@ -13,7 +13,7 @@ use windlass_wire::names::{dns_1035_label, dns_1123_subdomain};
 use windlass_wire::validate_client_config;
 
 use super::warnings::warnings;
-use super::{Definitions, approval, list, text, texts};
+use super::{Definitions, approval, ca_bundle, list, text, texts};
 use crate::kind::{Validate, WriteContext};
 
 impl Validate for Definitions {
@@ -41,13 +41,33 @@ const REVIEWS: &str = "spec.conversion.conversionReviewVersions";
 
 /// Validates a new definition after `prepare_create`.
 pub(crate) fn validate_new(definition: &Value) -> Vec<FieldError> {
-    bounded(validate(definition, None, false))
+    // A definition with invalid certificates is stored, and not established.
+    bounded(validate(definition, None, Tolerated { unknown_reviews: false, invalid_certificates: true }))
 }
 
-/// Validates a definition. With `knows_none`, the webhook may know no review version of this server.
-fn validate(definition: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> {
+/// The mistakes in the conversion that validation accepts.
+#[derive(Clone, Copy)]
+struct Tolerated {
+    /// The webhook may know no review version of this server.
+    unknown_reviews: bool,
+    /// The certificates of the webhook may be invalid.
+    invalid_certificates: bool,
+}
+
+impl Tolerated {
+    /// Returns the mistakes that an update need not mend.
+    fn by_update_of(old: &Value) -> Self {
+        let reviews = list(&old["spec"]["conversion"]["webhook"], "conversionReviewVersions");
+        Self {
+            unknown_reviews: !reviews.is_empty() && !reviews.iter().any(is_known_review),
+            invalid_certificates: !super::is_established(old) || ca_bundle::problem(old).is_some(),
+        }
+    }
+}
+
+fn validate(definition: &Value, old: Option<&Value>, tolerated: Tolerated) -> Vec<FieldError> {
     let mut errors = metadata(definition);
-    errors.extend(spec(&definition["spec"], old.map(|old| &old["spec"]), knows_none));
+    errors.extend(spec(definition, old, tolerated));
     errors.extend(stored_versions(definition));
     errors.extend(approval::validate(definition));
     errors
@@ -56,12 +76,7 @@ fn validate(definition: &Value, old: Option<&Value>, knows_none: bool) -> Vec<Fi
 /// Validates an updated definition.
 pub(crate) fn validate_updated(definition: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = immutable(definition, old);
-    let reviews = list(&old["spec"]["conversion"]["webhook"], "conversionReviewVersions");
-    errors.extend(validate(
-        definition,
-        Some(old),
-        !reviews.is_empty() && !reviews.iter().any(is_known_review),
-    ));
+    errors.extend(validate(definition, Some(old), Tolerated::by_update_of(old)));
     // The object's name cannot follow a changed group or plural: the change is the error.
     let renamed =
         errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
@@ -101,7 +116,8 @@ fn metadata(definition: &Value) -> Vec<FieldError> {
     ["generateName", "name"].into_iter().filter_map(error).collect()
 }
 
-fn spec(spec: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> {
+fn spec(definition: &Value, old: Option<&Value>, tolerated: Tolerated) -> Vec<FieldError> {
+    let spec = &definition["spec"];
     let mut errors = group(text(spec, &["group"]));
     errors.extend(scope(text(spec, &["scope"])));
     if spec["preserveUnknownFields"] == true {
@@ -113,8 +129,8 @@ fn spec(spec: &Value, old: Option<&Value>, knows_none: bool) -> Vec<FieldError> 
     }
     errors.extend(versions::names(spec));
     errors.extend(names(&spec["names"]));
-    errors.extend(versions::contents(spec, old));
-    errors.extend(conversion(&spec["conversion"], knows_none));
+    errors.extend(versions::contents(spec, old.map(|old| &old["spec"])));
+    errors.extend(conversion(definition, tolerated));
     errors
 }
 
@@ -211,7 +227,8 @@ fn unused_webhook(webhook: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-fn conversion(conversion: &Value, knows_none: bool) -> Vec<FieldError> {
+fn conversion(definition: &Value, tolerated: Tolerated) -> Vec<FieldError> {
+    let conversion = &definition["spec"]["conversion"];
     let webhook = &conversion["webhook"];
     match text(conversion, &["strategy"]) {
         "None" => unused_webhook(webhook),
@@ -219,11 +236,18 @@ fn conversion(conversion: &Value, knows_none: bool) -> Vec<FieldError> {
             let mut errors = Vec::new();
             if webhook["clientConfig"].is_object() {
                 errors.extend(validate_client_config(&webhook["clientConfig"], CLIENT));
+                if !tolerated.invalid_certificates
+                    && let Some(why) = ca_bundle::problem(definition)
+                {
+                    let bundle = webhook["clientConfig"]["caBundle"].clone();
+                    errors.push(FieldError::invalid(format!("{CLIENT}.caBundle"), bundle, why));
+                }
             } else {
                 let detail = "required when strategy is set to Webhook";
                 errors.push(FieldError::required(CLIENT, detail));
             }
-            errors.extend(review_versions(list(webhook, "conversionReviewVersions"), knows_none));
+            let versions = list(webhook, "conversionReviewVersions");
+            errors.extend(review_versions(versions, tolerated.unknown_reviews));
             errors
         }
         "" => {

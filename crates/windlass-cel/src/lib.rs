@@ -60,9 +60,9 @@ pub use library::url::Url;
 pub use meter::{Consumption, Limits};
 pub use program::Program;
 pub use rules::{
-    CALL_LIMIT, DefinitionIssue, DefinitionProblem, RuleCosts, RuleIssue, RuleProblem, Rules, Violation,
-    ViolationKind, Violations, check as check_rule, check_definition, estimate_definition,
-    normalize_field_path,
+    CALL_LIMIT, DefinitionIssue, DefinitionProblem, FieldPath, RuleCosts, RuleIssue, RuleProblem, Rules,
+    Violation, ViolationKind, Violations, check as check_rule, check_definition, estimate_definition,
+    normalize_field_path, resolve_field_path,
 };
 pub use schema::{MAX_REQUEST, Schema};
 pub use types::{StructType, Type};

@@ -21,7 +21,7 @@ use correlation::{Correlation, LastComparison};
 
 pub use compile::{RuleCosts, RuleIssue, RuleProblem, check};
 pub use definition::{DefinitionIssue, DefinitionProblem, check_definition, estimate_definition};
-pub use field_path::normalize as normalize_field_path;
+pub use field_path::{FieldPath, normalize as normalize_field_path, resolve_dotted as resolve_field_path};
 
 /// The cost that the evaluation of a rule may have.
 pub const CALL_LIMIT: u64 = 1_000_000;

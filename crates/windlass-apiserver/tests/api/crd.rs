@@ -813,3 +813,93 @@ async fn a_definition_waits_for_a_valid_certificate_of_its_webhook() {
     refused(&pem("CERTIFICATE"), "failed to parse certificate: x509: malformed certificate").await;
     refused(&pem("KEY"), "no valid certificate authority data seen").await;
 }
+
+#[tokio::test]
+async fn selectable_fields_are_checked_by_the_schema() {
+    let api = Api::start();
+    let try_fields = async |paths: &[String]| {
+        let mut definition = widgets(&api);
+        let fields: serde_json::Map<String, Value> =
+            (0..9).map(|index| (format!("f{index}"), json!({"type": "string"}))).collect();
+        let mut spec = json!({"type": "object", "properties": fields});
+        spec["properties"]["a.b"] = json!({"type": "string"});
+        spec["properties"]["object"] = json!({"type": "object"});
+        spec["properties"]["map"] = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let metadata = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let version = &mut definition["spec"]["versions"][0];
+        version["schema"]["openAPIV3Schema"]["properties"] = json!({"spec": spec, "metadata": metadata});
+        version["selectableFields"] = paths.iter().map(|path| json!({"jsonPath": path})).collect();
+        let reply = api.post(&format!("{DEFINITIONS}?dryRun=All"), definition).await;
+        let causes = reply.at("/details/causes").as_array().cloned().unwrap_or_default();
+        let causes = causes.iter().map(|cause| {
+            format!("{}: {}", cause["field"].as_str().unwrap(), cause["message"].as_str().unwrap())
+        });
+        causes.collect::<Vec<_>>()
+    };
+    let eight: Vec<String> = (0..8).map(|index| format!(".spec.f{index}")).collect();
+    assert_eq!(try_fields(&eight).await, Vec::<String>::new());
+    let nine: Vec<String> = (0..9).map(|index| format!(".spec.f{index}")).collect();
+    assert_eq!(try_fields(&nine).await, ["spec.selectableFields: Too many: 9: must have at most 8 items"]);
+    let twice = [".spec.map.x".to_owned(), ".spec.map.x".to_owned()];
+    assert_eq!(
+        try_fields(&twice).await,
+        [r#"spec.selectableFields[1].jsonPath: Duplicate value: ".spec.map.x""#]
+    );
+    let kind = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+    let metadata = "must not point to fields in metadata";
+    for (path, reasons) in [
+        (".metadata.name", vec![metadata]),
+        (".metadata", vec![metadata, kind]),
+        ("['spec'].f0", vec!["is an invalid path: array notation is not allowed"]),
+        (".spec['a.b']", vec!["is an invalid path: array notation is not allowed"]),
+        (".spec.map", vec![kind]),
+        (".spec.object", vec![kind]),
+        (".spec.f0.x", vec!["is an invalid path: does not refer to a valid field"]),
+        (".spec..f0", vec!["is an invalid path: does not refer to a valid field"]),
+        (".spec.", vec!["is an invalid path: unexpected end of JSON path"]),
+        (".spec.f0]", vec!["is an invalid path: expected [ or . but got: ]"]),
+        ("spec.f0", vec!["is an invalid path: expected [ or . but got: spec"]),
+    ] {
+        let field = format!("spec.selectableFields[0].jsonPath: Invalid value: \"{path}\"");
+        let expected: Vec<String> = reasons.iter().map(|reason| format!("{field}: {reason}")).collect();
+        assert_eq!(try_fields(&[path.to_owned()]).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_schema_of_a_kind_with_a_status_has_few_keywords_at_the_root() {
+    let api = Api::start();
+    let try_root = async |keyword: &str, value: Value, subresources: Value| {
+        let mut definition = widgets(&api);
+        let version = &mut definition["spec"]["versions"][0];
+        version["subresources"] = subresources;
+        version["schema"]["openAPIV3Schema"][keyword] = value;
+        let reply = api.post(&format!("{DEFINITIONS}?dryRun=All"), definition).await;
+        let why = "fields are allowed at the root of the schema if the status subresource is enabled";
+        assert!(reply.code == 201 || reply.text_at("/message").contains(why), "{reply}");
+        (keyword.to_owned(), reply.code)
+    };
+    let status = json!({"status": {}});
+    for (keyword, value) in [
+        ("maxProperties", json!(3)),
+        ("minProperties", json!(0)),
+        ("enum", json!([1])),
+        ("allOf", json!([{}])),
+        ("not", json!({})),
+        ("x-kubernetes-map-type", json!("atomic")),
+    ] {
+        assert_eq!(try_root(keyword, value.clone(), status.clone()).await, (keyword.to_owned(), 422));
+    }
+    for (keyword, value) in [
+        ("title", json!("t")),
+        ("description", json!("d")),
+        ("required", json!(["spec"])),
+        ("nullable", json!(false)),
+        ("example", json!(1)),
+        ("x-kubernetes-preserve-unknown-fields", json!(true)),
+        ("x-kubernetes-validations", json!([{"rule": "true"}])),
+    ] {
+        assert_eq!(try_root(keyword, value, status.clone()).await, (keyword.to_owned(), 201));
+    }
+    assert_eq!(try_root("maxProperties", json!(3), json!({})).await, ("maxProperties".to_owned(), 201));
+}

@@ -2,12 +2,33 @@
 
 use serde_json::Value as Json;
 
+/// A path of a field, found in a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldPath<'s> {
+    /// The path as errors write it, such as `spec.labels[a]`.
+    pub text: String,
+    /// The schema of the field.
+    pub schema: &'s Json,
+}
+
 /// Returns a path as errors write it, from the value that has the rule. An error says why the path is not valid in a schema.
 pub fn normalize(path: &str, schema: &Json) -> Result<String, String> {
+    walk(path, schema, true).map(|found| found.text)
+}
+
+/// Finds the field at a path of names after dots, such as `.spec.size`. An error says why the path is not valid in a schema.
+pub fn resolve_dotted<'s>(path: &str, schema: &'s Json) -> Result<FieldPath<'s>, String> {
+    walk(path, schema, false)
+}
+
+fn walk<'s>(path: &str, schema: &'s Json, allows_brackets: bool) -> Result<FieldPath<'s>, String> {
     let mut normalized = String::new();
     let mut schema = schema;
     let mut rest = path;
     while !rest.is_empty() {
+        if rest.starts_with('[') && !allows_brackets {
+            return Err("array notation is not allowed".to_owned());
+        }
         let (name, after) = segment(rest)?;
         rest = after;
         if let Some(properties) = schema.get("properties").filter(|properties| properties.is_object()) {
@@ -23,7 +44,7 @@ pub fn normalize(path: &str, schema: &Json) -> Result<String, String> {
             return Err("does not refer to a valid field".to_owned());
         }
     }
-    Ok(normalized)
+    Ok(FieldPath { text: normalized, schema })
 }
 
 /// Returns the first name of a path, and the rest.

@@ -78,7 +78,7 @@ pub(super) fn contents(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let versions = list(spec, "versions");
     let old_versions = old.map_or(&[][..], |old| list(old, "versions"));
     let is_old = |schema: &Value| old_versions.iter().any(|old| old["schema"]["openAPIV3Schema"] == *schema);
-    let mut errors = Vec::new();
+    let mut errors = roots_with_status(versions);
     each(versions, "schema", "validation", &mut errors, |schema, path| {
         let is_nullable = schema["openAPIV3Schema"]["nullable"] == true;
         let field = format!("{path}.openAPIV3Schema.nullable");
@@ -100,15 +100,6 @@ pub(super) fn contents(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
             None => Vec::new(),
         }
     });
-    each(versions, "schema", "validation", &mut errors, |schema, path| {
-        let root = text(schema, &["openAPIV3Schema", "type"]);
-        let has_status = versions.iter().any(|version| version["subresources"]["status"].is_object());
-        if !has_status || root.is_empty() || root == "object" {
-            return Vec::new();
-        }
-        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        vec![FieldError::invalid(format!("{path}.openAPIV3Schema.type"), root, detail)]
-    });
     for (index, version) in versions.iter().enumerate() {
         if !version["schema"]["openAPIV3Schema"].is_object() {
             errors.push(FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
@@ -119,9 +110,76 @@ pub(super) fn contents(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     }
     each(versions, "subresources", "subresources", &mut errors, subresources);
     each(versions, "additionalPrinterColumns", "additionalPrinterColumns", &mut errors, columns);
-    each(versions, "selectableFields", "selectableFields", &mut errors, selectable_fields);
-    errors.extend(unknown_selectable_fields(versions));
+    errors.extend(selectable_fields(versions, old_versions));
     errors
+}
+
+/// The keywords that the root of a schema may have if the status is a subresource, and the words of Go for these keywords.
+const ROOT_KEYWORDS: [(&str, &str); 22] = [
+    ("description", "Description"),
+    ("type", "Type"),
+    ("format", "Format"),
+    ("title", "Title"),
+    ("maximum", "Maximum"),
+    ("exclusiveMaximum", "ExclusiveMaximum"),
+    ("minimum", "Minimum"),
+    ("exclusiveMinimum", "ExclusiveMinimum"),
+    ("maxLength", "MaxLength"),
+    ("minLength", "MinLength"),
+    ("pattern", "Pattern"),
+    ("maxItems", "MaxItems"),
+    ("minItems", "MinItems"),
+    ("uniqueItems", "UniqueItems"),
+    ("multipleOf", "MultipleOf"),
+    ("required", "Required"),
+    ("items", "Items"),
+    ("properties", "Properties"),
+    ("externalDocs", "ExternalDocs"),
+    ("example", "Example"),
+    ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields"),
+    ("x-kubernetes-validations", "XValidations"),
+];
+
+/// Checks the roots of the schemas of versions with a status subresource. If all versions have one schema, the subresource of any
+/// version counts.
+fn roots_with_status(versions: &[Value]) -> Vec<FieldError> {
+    let has_status = |version: &Value| version["subresources"]["status"].is_object();
+    let root = |version: &Value, path: &str| root_with_status(&version["schema"]["openAPIV3Schema"], path);
+    let Some((first, rest)) = versions.split_first() else { return Vec::new() };
+    if rest.iter().all(|version| version["schema"] == first["schema"]) {
+        let any = versions.iter().any(has_status);
+        return any.then(|| root(first, "spec.validation.openAPIV3Schema")).flatten().into_iter().collect();
+    }
+    let with_status = versions.iter().enumerate().filter(|(_, version)| has_status(version));
+    with_status
+        .filter_map(|(index, version)| {
+            root(version, &format!("spec.versions[{index}].schema.openAPIV3Schema"))
+        })
+        .collect()
+}
+
+/// Returns the first error of the root of a schema, in the order of the fields of Go's type.
+fn root_with_status(schema: &Value, path: &str) -> Option<FieldError> {
+    let enabled = "if the status subresource is enabled";
+    // Go takes a flag that is false and an empty text for absent.
+    let is_set = |name: &str, value: &Value| match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag || name.starts_with("additional"),
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    };
+    let mut set = schema.as_object()?.iter().filter(|(name, value)| is_set(name, value));
+    let found = set.find(|(name, _)| ROOT_KEYWORDS.iter().all(|(known, _)| known != name));
+    let comes_first = |name: &str| matches!(name, "id" | "$schema" | "$ref");
+    let kind = text(schema, &["type"]);
+    if !kind.is_empty() && kind != "object" && !found.is_some_and(|(name, _)| comes_first(name)) {
+        let detail = format!("only \"object\" is allowed as the type at the root of the schema {enabled}");
+        return Some(FieldError::invalid(format!("{path}.type"), kind, detail));
+    }
+    found?;
+    let words: Vec<&str> = ROOT_KEYWORDS.iter().map(|(_, word)| *word).collect();
+    let detail = format!("only [{}] fields are allowed at the root of the schema {enabled}", words.join(" "));
+    Some(FieldError::invalid(path, schema.clone(), detail))
 }
 
 /// Checks the warning of a deprecated version.
@@ -203,25 +261,11 @@ pub(super) fn simple_path(path: &str, given: &str) -> Vec<FieldError> {
     Vec::new()
 }
 
-fn selectable_fields(fields: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut seen = BTreeSet::new();
-    for (index, field) in fields.as_array().into_iter().flatten().enumerate() {
-        let (path, given) = (format!("{path}[{index}].jsonPath"), text(field, &["jsonPath"]));
-        if given.is_empty() {
-            errors.push(FieldError::required(path, ""));
-        } else if !given.starts_with(['.', '[']) {
-            let detail = format!("is an invalid path: expected [ or . but got: {given}");
-            errors.push(FieldError::invalid(path, given, detail));
-        } else if !seen.insert(given) {
-            errors.push(FieldError::duplicate(path, given));
-        }
-    }
-    errors
-}
+/// The most selectable fields of a version.
+const MAX_SELECTABLE_FIELDS: usize = 8;
 
-/// Reports selectable fields that the schema does not know, or that are not scalars.
-fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
+/// Checks the selectable fields of the versions. An old version may have had too many fields.
+fn selectable_fields(versions: &[Value], old_versions: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let is_shared = |field: &str| versions.iter().all(|version| version[field] == versions[0][field]);
     if versions.len() > 1 && is_shared("selectableFields") && !is_shared("schema") {
@@ -251,14 +295,8 @@ fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
             let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
             return vec![FieldError::invalid(path, "", detail)];
         }
-        let fields = fields.iter().enumerate();
-        fields
-            .filter_map(|(index, field)| {
-                let given = text(field, &["jsonPath"]).strip_prefix('.')?;
-                let why = not_selectable(schema, given)?;
-                Some(FieldError::invalid(format!("{path}[{index}].jsonPath"), format!(".{given}"), why))
-            })
-            .collect()
+        let is_old = old_versions.iter().any(|old| list(old, "selectableFields") == fields);
+        selectable_fields_of(schema, fields, &path, is_old)
     });
     errors
 }
@@ -268,13 +306,36 @@ fn with_both(versions: &[Value]) -> Vec<Value> {
     versions.iter().map(both).collect()
 }
 
-fn not_selectable(schema: &Value, path: &str) -> Option<&'static str> {
-    let found = path.split('.').try_fold(schema, |schema, field| schema.get("properties")?.get(field));
-    match found.map(|schema| text(schema, &["type"])) {
-        None => Some("is an invalid path: does not refer to a valid field"),
-        Some("string" | "integer" | "boolean") => None,
-        Some(_) => Some(
-            "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
-        ),
+fn selectable_fields_of(schema: &Value, fields: &[Value], path: &str, is_old: bool) -> Vec<FieldError> {
+    const KINDS: &str = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, field) in fields.iter().enumerate() {
+        let (path, given) = (format!("{path}[{index}].jsonPath"), text(field, &["jsonPath"]));
+        let mut refuse = |why: String| errors.push(FieldError::invalid(&path, given, why));
+        if given.is_empty() {
+            errors.push(FieldError::required(path, ""));
+            continue;
+        }
+        let found = match windlass_cel::resolve_field_path(given, schema) {
+            Ok(found) => found,
+            Err(why) => {
+                refuse(format!("is an invalid path: {why}"));
+                continue;
+            }
+        };
+        if found.text.split(['.', '[']).next() == Some("metadata") {
+            refuse("must not point to fields in metadata".to_owned());
+        }
+        if !matches!(text(found.schema, &["type"]), "string" | "boolean" | "integer") {
+            refuse(KINDS.to_owned());
+        }
+        if !seen.insert(found.text) {
+            errors.push(FieldError::duplicate(path, given));
+        }
     }
+    if seen.len() > MAX_SELECTABLE_FIELDS && !is_old {
+        errors.push(FieldError::too_many(path, seen.len(), MAX_SELECTABLE_FIELDS));
+    }
+    errors
 }

@@ -52,6 +52,8 @@ pub use prune::prune;
 pub use restore::restore;
 pub use structural::check_structural;
 pub use typecheck::{decode_error, metadata_error};
-pub use validate::{knows_format, validate, validate_status, validate_structure, validate_update};
+pub use validate::{
+    for_each_embedded_resource, knows_format, validate, validate_status, validate_structure, validate_update,
+};
 pub use windlass_text::{Quantity, QuantityError, Rounding};
 pub use zero::zero;

@@ -13,6 +13,8 @@ use std::fmt;
 use serde_json::Value;
 use windlass_text::OutOfSteps;
 
+pub use embedded::for_each_embedded_resource;
+
 use crate::error_list::ErrorBudget;
 use crate::go::go_json;
 use crate::graph::{Additional, NodeRef, RareRules, Schema, Type};
@@ -39,8 +41,8 @@ pub(crate) const NO_FIELD: &str = "<nil>";
 
 /// Validates a custom resource. Apply [`default`](crate::default()) and [`prune`](crate::prune()) first.
 ///
-/// `metadata` is validated in embedded resources only; the server validates the metadata of the object
-/// itself.
+/// The server validates the metadata of the object, and of the embedded resources that
+/// [`for_each_embedded_resource`] finds.
 pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = check(schema.root(), object, None);
     errors.extend(embedded::check(schema.root(), object));

@@ -497,3 +497,53 @@ async fn an_object_that_outlives_its_definition_counts_its_deletion() {
     assert_eq!(marked.at("/metadata/generation"), json!(2));
     api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
 }
+
+#[tokio::test]
+async fn the_metadata_of_an_embedded_resource_is_checked() {
+    let api = Api::start();
+    let embedded = json!({
+        "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true
+    });
+    let spec = json!({"type": "object", "properties": {
+        "template": embedded, "more": {"type": "array", "items": embedded}
+    }});
+    let path = with_spec(&api, spec).await;
+    let mut seen = String::new();
+    for metadata in [
+        json!({}),
+        json!({"name": "A_B", "labels": {"a": "b"}, "finalizers": ["x"], "generateName": "p-"}),
+        json!({"name": "a/b"}),
+        json!({"name": "."}),
+        json!({"generateName": "a/"}),
+        json!({"namespace": "A"}),
+        json!({"generation": -1}),
+        json!({"labels": {"a b": "c"}}),
+        json!({"labels": {"a": "c d"}}),
+        json!({"annotations": {"a b": "c"}}),
+        json!({"finalizers": ["a b"]}),
+        json!({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": ""}]}),
+        json!({"ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "u"}]}),
+    ] {
+        let template = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+        let reply = create(&api, &format!("{path}?dryRun=All"), json!({"template": template})).await;
+        seen += &format!("{} {}\n", reply.code, reply.at("/details/causes"));
+    }
+    let pods = json!([{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "c d"}}}]);
+    let refused = create(&api, &path, json!({"more": pods})).await.is(422);
+    assert_eq!(refused.at("/details/causes/0/field"), "spec.more[0].metadata.labels");
+    expect![[r#"
+        201 null
+        201 null
+        422 [{"field":"spec.template.metadata.name","message":"Invalid value: \"a/b\": may not contain '/'","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.name","message":"Invalid value: \".\": may not be '.'","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.generateName","message":"Invalid value: \"a/\": may not contain '/'","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.namespace","message":"Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.generation","message":"Invalid value: -1: must be greater than or equal to 0","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.labels","message":"Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.labels","message":"Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.annotations","message":"Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.finalizers","message":"Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')","reason":"FieldValueInvalid"}]
+        422 [{"field":"spec.template.metadata.ownerReferences[0].uid","message":"Required value: must not be empty","reason":"FieldValueRequired"}]
+        422 [{"field":"spec.template.metadata.ownerReferences[0]","message":"Invalid value: {\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"a\",\"uid\":\"u\"}: /v1, Kind=Event is disallowed from being an owner","reason":"FieldValueInvalid"}]
+    "#]].assert_eq(&seen);
+}

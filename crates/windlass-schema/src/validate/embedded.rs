@@ -1,36 +1,51 @@
-//! Embedded resources have an `apiVersion` and a `kind`.
+//! Embedded resources: their `apiVersion` and `kind`, and where they are.
 
 use serde_json::{Map, Value};
 
 use crate::FieldError;
 use crate::error_list::ErrorList;
-use crate::graph::NodeRef;
+use crate::graph::{NodeRef, Schema};
 use crate::path::Path;
 
 pub(super) fn check(schema: NodeRef<'_>, object: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::new();
-    visit(schema, object, Path::Root(""), &mut errors, false);
+    let mut check = |resource: &Value, path: Path<'_>| {
+        resource.as_object().into_iter().for_each(|members| type_meta(members, path, &mut errors));
+    };
+    visit(schema, object, Path::Root(""), &mut check, false);
     errors.into_vec()
 }
 
-fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut ErrorList, inside: bool) {
+/// Calls `found` with each embedded resource of an object and the path of the resource.
+pub fn for_each_embedded_resource(schema: &Schema, object: &Value, mut found: impl FnMut(&Value, String)) {
+    let mut found = |resource: &Value, path: Path<'_>| found(resource, path.into());
+    visit(schema.root(), object, Path::Root(""), &mut found, false);
+}
+
+fn visit(
+    schema: NodeRef<'_>,
+    value: &Value,
+    path: Path<'_>,
+    found: &mut impl FnMut(&Value, Path<'_>),
+    inside: bool,
+) {
     match value {
         Value::Object(members) => {
             if inside && schema.is_embedded_resource() {
-                type_meta(members, path, errors);
+                found(value, path);
             }
             for (name, value) in members {
                 if let Some(property) = schema.property(name) {
-                    visit(property, value, path.child(name), errors, true);
+                    visit(property, value, path.child(name), found, true);
                 } else if let Some(additional) = schema.additional() {
-                    visit(additional, value, path.key(name), errors, true);
+                    visit(additional, value, path.key(name), found, true);
                 }
             }
         }
         Value::Array(items) => {
             let Some(inner) = schema.items() else { return };
             for (index, item) in items.iter().enumerate() {
-                visit(inner, item, path.index(index), errors, true);
+                visit(inner, item, path.index(index), found, true);
             }
         }
         _ => {}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
-use windlass_schema::{ErrorList, FieldError, go_type};
+use windlass_schema::{ErrorList, FieldError, FieldErrorKind, go_type};
 
 use crate::managed_fields;
 use crate::meta;
@@ -112,8 +112,34 @@ fn checks(resource: &Resource) -> MetadataChecks {
     }
 }
 
+/// Validates the metadata of the resources that are embedded in a custom resource.
+pub(super) fn embedded(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    if !resource.is_custom() {
+        return Vec::new();
+    }
+    let mut errors = ErrorList::new();
+    windlass_schema::for_each_embedded_resource(resource.schema.get(), object, |found, path| {
+        if errors.is_full() || !found.get("metadata").is_some_and(Value::is_object) {
+            return;
+        }
+        let is_namespaced = !meta::namespace(found).is_empty();
+        for mut error in whole_metadata(found, is_namespaced, names::path_segment_name) {
+            // An embedded resource needs no name.
+            if !matches!(error.kind, FieldErrorKind::Required) || error.field != "metadata.name" {
+                error.field = format!("{path}.{}", error.field);
+                errors.push(error);
+            }
+        }
+    });
+    errors.into_vec()
+}
+
 /// Validates all metadata of an object.
 fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldError> {
+    whole_metadata(object, resource.namespaced, check)
+}
+
+fn whole_metadata(object: &Value, is_namespaced: bool, check: NameCheck) -> Vec<FieldError> {
     let mut errors = ErrorList::new();
     let name = meta::name(object);
     let generate_name = meta::text(object, "generateName");
@@ -130,7 +156,7 @@ fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldErro
         }
     }
     let namespace = meta::namespace(object);
-    if resource.namespaced {
+    if is_namespaced {
         if namespace.is_empty() {
             errors.push(FieldError::required("metadata.namespace", ""));
         } else {

@@ -18,6 +18,7 @@ pub(super) fn validate_create(call: &mut Call<'_>, view: &View, new: &Value) -> 
     let resource = &call.resource;
     let errors = object_meta::create(resource, new, || {
         let mut errors = custom::validate(resource, &call.route.subresource, new, None, &mut Vec::new());
+        errors.extend(object_meta::embedded(resource, new));
         errors.extend(resource.strategy.validate.validate_create(&call.context(view), new));
         if !call.state.allows_privileged {
             errors.extend(privileged::errors(resource, new));
@@ -40,6 +41,7 @@ pub(super) fn validate_update(
     let mut errors = object_meta::update(resource, subresource, new, old);
     let mut warnings = Vec::new();
     errors.extend(custom::validate(resource, subresource, new, Some(old), &mut warnings));
+    errors.extend(object_meta::embedded(resource, new));
     errors.extend(resource.strategy.validate.validate_update(&call.context(view), new, old));
     if !call.state.allows_privileged && *subresource != Subresource::Status {
         errors.extend(privileged::errors(resource, new));

@@ -253,3 +253,43 @@ async fn a_pod_keeps_the_priority_class_and_a_gated_pod_is_not_bound() {
     let refused = api.post(&format!("{path}/y/binding"), binding).await.is(409);
     assert!(refused.text_at("/message").ends_with("pod y has non-empty .spec.schedulingGates"));
 }
+
+#[tokio::test]
+async fn the_values_of_label_keys_are_in_the_selectors_of_a_new_pod() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let mut labelled = pod("a");
+    labelled["metadata"]["labels"] = json!({"app": "a", "hash": "h", "tenant": "t"});
+    let term = json!({
+        "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}},
+        "matchLabelKeys": ["hash", "missing"], "mismatchLabelKeys": ["tenant"],
+    });
+    let without = json!({"topologyKey": "zone"});
+    let affinity = json!({
+        "requiredDuringSchedulingIgnoredDuringExecution": [term, without],
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}],
+    });
+    labelled["spec"]["affinity"] = json!({"podAffinity": affinity, "podAntiAffinity": affinity});
+    labelled["spec"]["topologySpreadConstraints"] = json!([{
+        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": ["hash"],
+    }]);
+    let created = api.post(&pods, labelled).await.is(201);
+    let is_in = json!({"key": "hash", "operator": "In", "values": ["h"]});
+    let is_not_in = json!({"key": "tenant", "operator": "NotIn", "values": ["t"]});
+    let merged = json!({"matchLabels": {"app": "a"}, "matchExpressions": [is_in, is_not_in]});
+    for kind in ["podAffinity", "podAntiAffinity"] {
+        let at = |path: &str| {
+            let list = "DuringSchedulingIgnoredDuringExecution";
+            created.at(&format!("/spec/affinity/{kind}/{}", path.replacen('/', &format!("{list}/"), 1)))
+        };
+        assert_eq!(at("required/0/labelSelector"), merged);
+        assert_eq!(at("required/1/labelSelector"), Value::Null);
+        assert_eq!(at("preferred/0/podAffinityTerm/labelSelector"), merged);
+    }
+    let spread = json!({"matchLabels": {"app": "a"}, "matchExpressions": [is_in]});
+    assert_eq!(created.at("/spec/topologySpreadConstraints/0/labelSelector"), spread);
+    let relabelled = json!({"metadata": {"labels": {"hash": "other"}}});
+    let updated = api.patch(&format!("{pods}/a"), MERGE_PATCH, relabelled).await.is(200);
+    assert_eq!(updated.at("/spec"), created.at("/spec"), "an update merges nothing");
+}

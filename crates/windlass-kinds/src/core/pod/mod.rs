@@ -2,6 +2,7 @@
 
 mod admission;
 mod defaults;
+mod label_keys;
 mod pod_level;
 mod resize;
 mod status;
@@ -99,6 +100,7 @@ impl Admission for Pods {
 
 impl Prepare for Pods {
     fn prepare_create(&self, cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        label_keys::merge(object);
         pod_level::set_defaults(object);
         let qos = qos_class(&object["spec"]);
         object["status"] = json!({"phase": "Pending", "qosClass": qos});

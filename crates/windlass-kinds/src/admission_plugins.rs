@@ -19,6 +19,8 @@ pub enum AdmissionPlugin {
     Priority,
     /// Writes fit into the ResourceQuotas of their namespace.
     ResourceQuota,
+    /// Pods get the overhead, the node selector and the tolerations of their RuntimeClass.
+    RuntimeClass,
     /// Pods have a service account, and the token is mounted. A pod without a service account is refused.
     ServiceAccount,
     /// Volumes, claims and volume attributes classes get a finalizer.
@@ -28,7 +30,7 @@ pub enum AdmissionPlugin {
 }
 
 impl AdmissionPlugin {
-    const ALL: [(Self, &str); 11] = [
+    const ALL: [(Self, &str); 12] = [
         (Self::DefaultIngressClass, "DefaultIngressClass"),
         (Self::DefaultStorageClass, "DefaultStorageClass"),
         (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
@@ -37,6 +39,7 @@ impl AdmissionPlugin {
         (Self::PodTopologyLabels, "PodTopologyLabels"),
         (Self::Priority, "Priority"),
         (Self::ResourceQuota, "ResourceQuota"),
+        (Self::RuntimeClass, "RuntimeClass"),
         (Self::ServiceAccount, "ServiceAccount"),
         (Self::StorageObjectInUseProtection, "StorageObjectInUseProtection"),
         (Self::TaintNodesByCondition, "TaintNodesByCondition"),

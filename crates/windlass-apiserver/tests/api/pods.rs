@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use windlass_apiserver::{AdmissionPlugin, Server};
 use windlass_patience::stretched;
 
 use crate::fixtures::pod;
-use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH};
+use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH, lines};
 
 async fn bind(api: &Api, pods: &str, name: &str) {
     let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}});
@@ -292,4 +293,57 @@ async fn the_values_of_label_keys_are_in_the_selectors_of_a_new_pod() {
     let relabelled = json!({"metadata": {"labels": {"hash": "other"}}});
     let updated = api.patch(&format!("{pods}/a"), MERGE_PATCH, relabelled).await.is(200);
     assert_eq!(updated.at("/spec"), created.at("/spec"), "an update merges nothing");
+}
+
+#[tokio::test]
+async fn a_pod_gets_the_tolerations_of_its_runtime_class_that_it_does_not_cover() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let class = format!("class-{}", api.id);
+    let more = json!([
+        {"key": "a", "operator": "Equal", "value": "1", "effect": "NoSchedule"},
+        {"key": "b", "operator": "Exists"},
+        {"key": "c", "operator": "Exists", "effect": "NoExecute"},
+    ]);
+    let classes = "/apis/node.k8s.io/v1/runtimeclasses";
+    let body = json!({"metadata": {"name": class}, "handler": "h", "scheduling": {"tolerations": more}});
+    api.post(classes, body).await.is(201);
+    api.discard(format!("{classes}/{class}"));
+    let mut tolerant = pod("a");
+    tolerant["spec"]["runtimeClassName"] = json!(class);
+    tolerant["spec"]["tolerations"] = json!([
+        {"key": "a", "operator": "Exists"},
+        {"key": "b", "operator": "Equal", "value": "2", "effect": "NoSchedule"},
+        {"key": "c", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+    ]);
+    let created = api.post(&pods, tolerant).await.is(201);
+    let kept =
+        created.at("/spec/tolerations").as_array().cloned().unwrap().into_iter().filter(|toleration| {
+            !toleration["key"].as_str().unwrap_or_default().starts_with("node.kubernetes.io/")
+        });
+    expect![[r#"
+        {"key":"a","operator":"Exists"}
+        {"key":"b","operator":"Exists"}
+        {"effect":"NoExecute","key":"c","operator":"Exists"}
+    "#]].assert_eq(&lines(&kept.map(|toleration| toleration.to_string()).collect::<Vec<_>>()));
+}
+
+#[tokio::test]
+async fn a_runtime_class_counts_without_the_plugin_of_priorities() {
+    let server = |plugin| Server::builder().admission_plugin(plugin, false).build().unwrap();
+    let create = async |server: &Server| {
+        let api = Api::embedded(server);
+        let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+        let class =
+            json!({"metadata": {"name": "c"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1"}}});
+        api.post("/apis/node.k8s.io/v1/runtimeclasses", class).await.is(201);
+        let mut pod = pod("a");
+        pod["spec"]["runtimeClassName"] = json!("c");
+        let created = api.post(&pods, pod).await.is(201);
+        (created.at("/spec/priority"), created.at("/spec/overhead"))
+    };
+    let without_priorities = create(&server(AdmissionPlugin::Priority)).await;
+    assert_eq!(without_priorities, (Value::Null, json!({"cpu": "1"})));
+    let without_classes = create(&server(AdmissionPlugin::RuntimeClass)).await;
+    assert_eq!(without_classes, (json!(0), Value::Null));
 }

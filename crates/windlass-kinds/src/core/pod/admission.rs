@@ -1,4 +1,4 @@
-//! The work of kube-apiserver's admission plugins on pods: `DefaultTolerationSeconds` and `Priority`.
+//! The work of kube-apiserver's admission plugins on pods: `DefaultTolerationSeconds`, `Priority` and `RuntimeClass`.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,8 @@ use windlass_store::{ResourceId, object_meta as meta};
 use windlass_wire::names::path_segment_name;
 use windlass_wire::{ApiError, GroupResource};
 
-use crate::json::{default, int_at, spec_mut, text_at};
+use super::tolerations;
+use crate::json::{default, int_at, list_at, spec_mut, text_at};
 use crate::kind::WriteContext;
 use crate::scheduling::priority_class::is_default;
 use crate::subresource::Subresource;
@@ -142,13 +143,8 @@ pub(super) fn apply_runtime_class(cx: &WriteContext<'_>, object: &mut Value) -> 
         let selector = spec_mut(object).entry("nodeSelector").or_insert_with(|| json!({}));
         selector[key] = value.clone();
     }
-    let tolerations = class.pointer("/scheduling/tolerations").and_then(Value::as_array);
-    if let Some(more) = tolerations.filter(|more| !more.is_empty()) {
-        let own = spec_mut(object).entry("tolerations").or_insert_with(|| json!([]));
-        if let Some(own) = own.as_array_mut() {
-            let missing: Vec<Value> = more.iter().filter(|one| !own.contains(one)).cloned().collect();
-            own.extend(missing);
-        }
+    if class.get("scheduling").is_some_and(Value::is_object) {
+        tolerations::merge(spec_mut(object), list_at(&class, "/scheduling/tolerations"));
     }
     Ok(())
 }

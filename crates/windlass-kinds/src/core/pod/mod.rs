@@ -7,6 +7,7 @@ mod pod_level;
 mod resize;
 mod status;
 mod table;
+mod tolerations;
 mod update;
 mod validate;
 
@@ -73,13 +74,13 @@ impl Admission for Pods {
         if cx.plugins.has(AdmissionPlugin::DefaultTolerationSeconds) {
             admission::add_tolerations(spec_mut(object));
         }
-        if !cx.plugins.has(AdmissionPlugin::Priority) {
-            return Ok(());
+        if cx.plugins.has(AdmissionPlugin::Priority) {
+            match old {
+                Some(old) => admission::keep_priority(object, old),
+                None => admission::set_priority(cx, object)?,
+            }
         }
-        if let Some(old) = old {
-            admission::keep_priority(object, old);
-        } else {
-            admission::set_priority(cx, object)?;
+        if old.is_none() && cx.plugins.has(AdmissionPlugin::RuntimeClass) {
             admission::apply_runtime_class(cx, object)?;
         }
         Ok(())
@@ -93,7 +94,8 @@ impl Admission for Pods {
     ) -> Result<(), ApiError> {
         match old {
             Some(old) => admission::review_node(cx, object, old),
-            None => admission::review_overhead(cx, object),
+            None if cx.plugins.has(AdmissionPlugin::RuntimeClass) => admission::review_overhead(cx, object),
+            None => Ok(()),
         }
     }
 }

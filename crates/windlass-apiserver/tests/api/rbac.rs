@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::config_map;
-use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply, deadline, lines};
+use crate::harness::{Answer, Api, JSON_PATCH, MERGE_PATCH, Reply, Webhook, deadline, lines};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -518,4 +518,36 @@ async fn a_generated_name_of_a_role_begins_with_no_dots_alone() {
         assert_eq!(reply.at("/details/causes/0/message"), message);
         assert_eq!(reply.at("/details/causes/0/field"), "metadata.generateName");
     }
+}
+
+#[tokio::test]
+async fn a_role_is_checked_against_escalation_after_the_webhooks() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let name = jane(&api);
+    let jane = api.impersonating(&name, &[]);
+    let held = json!([
+        rule(&["get"], "", &["configmaps"]),
+        rule(&["create", "get"], GROUP, &["roles", "rolebindings"])
+    ]);
+    grant(&api, &ns, "delegate", &name, held).await;
+    granted(&jane, &format!("{}/delegate", roles(&ns))).await.is(200);
+    let hook = Webhook::start(|_, review| {
+        let object = &review["request"]["object"];
+        Answer::patch(match object["metadata"]["name"].as_str().unwrap_or_default() {
+            "widened" => json!([{"op": "add", "path": "/rules/0/verbs/-", "value": "delete"}]),
+            "narrowed" => json!([{"op": "replace", "path": "/rules/0/verbs", "value": ["get"]}]),
+            _ => json!([]),
+        })
+    })
+    .await;
+    let rules = json!([crate::harness::rule("*", GROUP, "v1", "roles")]);
+    let webhooks = json!([{"name": "roles.webhook.test", "clientConfig": "/roles", "rules": rules}]);
+    hook.configure(&api, "mutating", "roles", webhooks).await;
+    let own = json!([rule(&["get"], "", &["configmaps"])]);
+    let refused = jane.post(&roles(&ns), role("widened", &own)).await.is(403);
+    assert!(refused.text_at("/message").contains(r#"Verbs:["delete"]"#), "{refused}");
+    let more = json!([rule(&["get", "delete"], "", &["configmaps"])]);
+    let created = jane.post(&roles(&ns), role("narrowed", &more)).await.is(201);
+    assert_eq!(created.at("/rules"), own);
 }

@@ -80,6 +80,20 @@ pub trait Admission: Send + Sync {
         Ok(())
     }
 
+    /// Checks the rights of the user for an object after mutating admission. Runs before an object is created (`old` is
+    /// `None`) and before an update of the main resource.
+    ///
+    /// # Errors
+    /// The user may not make the write.
+    fn authorize(
+        &self,
+        _cx: &WriteContext<'_>,
+        _object: &Value,
+        _old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        Ok(())
+    }
+
     /// Runs validating admission for a write of a valid object, or of `cx.subresource`. `old` is `None` for a new object.
     ///
     /// # Errors

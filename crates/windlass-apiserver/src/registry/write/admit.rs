@@ -13,7 +13,7 @@ use crate::verb::Verb;
 use crate::wire::ApiError;
 
 /// Runs mutating admission: the built-in plugins, and then webhooks. If a webhook changed the object, runs
-/// the plugins again, and the webhooks that ask for a second call.
+/// the plugins again, and the webhooks that ask for a second call. At last, checks the rights of the user for the result.
 pub(in crate::registry) async fn mutate(
     call: &mut Call<'_>,
     object: &mut Value,
@@ -26,7 +26,16 @@ pub(in crate::registry) async fn mutate(
         run_plugins(call, object, old).await?;
         call.mutate(object, old, &mut rounds).await?;
     }
-    Ok(())
+    authorize(call, object, old)
+}
+
+/// Checks the rights of the user for an object, such as the rights that a role grants.
+fn authorize(call: &Call<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+    if !call.route.subresource.is_empty() {
+        return Ok(());
+    }
+    let view = call.state.store.view();
+    call.resource.strategy.admission.authorize(&call.context(&view), object, old)
 }
 
 /// Runs the built-in plugins.

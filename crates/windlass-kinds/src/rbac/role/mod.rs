@@ -21,7 +21,7 @@ struct Roles {
 }
 
 impl Admission for Roles {
-    fn mutate(&self, cx: &WriteContext<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+    fn authorize(&self, cx: &WriteContext<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
         let resource = if self.cluster { "clusterroles" } else { "roles" };
         escalation::of_role(cx, resource, object, old)
     }

@@ -21,7 +21,7 @@ pub(crate) static KIND: Kind = Kind {
 struct Bindings;
 
 impl Admission for Bindings {
-    fn mutate(&self, cx: &WriteContext<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+    fn authorize(&self, cx: &WriteContext<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
         escalation::of_binding(cx, object, old)
     }
 }

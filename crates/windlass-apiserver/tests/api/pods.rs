@@ -347,3 +347,42 @@ async fn a_runtime_class_counts_without_the_plugin_of_priorities() {
     let without_classes = create(&server(AdmissionPlugin::RuntimeClass)).await;
     assert_eq!(without_classes, (json!(0), Value::Null));
 }
+
+#[tokio::test]
+async fn a_write_of_the_status_keeps_the_observed_generations_that_it_leaves_out() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    api.post(&pods, pod("a")).await.is(201);
+    let write = async |status: Value| {
+        let mut pod = api.get(&format!("{pods}/a")).await.is(200).json();
+        pod["status"] = status;
+        api.put(&format!("{pods}/a/status"), pod).await.is(200)
+    };
+    let condition = |kind: &str, generation: Option<u64>| {
+        let mut condition = json!({"type": kind, "status": "True"});
+        generation.into_iter().for_each(|number| condition["observedGeneration"] = json!(number));
+        condition
+    };
+    let first = [condition("Ready", Some(3)), condition("Ready", Some(4)), condition("Initialized", None)];
+    write(json!({"observedGeneration": 7, "conditions": first})).await;
+    let second = [
+        condition("Ready", None),
+        condition("Initialized", None),
+        condition("Ready", None),
+        condition("Ready", None),
+        condition("PodScheduled", Some(9)),
+    ];
+    let written = write(json!({"conditions": second})).await;
+    assert_eq!(written.at("/status/observedGeneration"), 7);
+    let conditions = written.at("/status/conditions");
+    let generations: Vec<_> = conditions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|condition| condition["observedGeneration"].as_u64())
+        .collect();
+    assert_eq!(generations, [Some(3), None, Some(4), None, Some(9)]);
+    let written = write(json!({"observedGeneration": 8, "conditions": [condition("Ready", Some(5))]})).await;
+    assert_eq!(written.at("/status/observedGeneration"), 8);
+    assert_eq!(written.at("/status/conditions/0/observedGeneration"), 5);
+}

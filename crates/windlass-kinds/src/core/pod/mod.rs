@@ -2,6 +2,7 @@
 
 mod admission;
 mod defaults;
+mod generation;
 mod label_keys;
 mod pod_level;
 mod resize;
@@ -130,6 +131,7 @@ impl Prepare for Pods {
             let qos = text_at(old, "/status/qosClass").to_owned();
             let status = meta::entry_object(object, "status");
             default(status, "qosClass", if qos.is_empty() { "BestEffort" } else { &qos });
+            generation::keep_observed(status, old);
         }
         Ok(())
     }

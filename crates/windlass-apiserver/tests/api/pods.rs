@@ -9,7 +9,7 @@ use windlass_apiserver::{AdmissionPlugin, Server};
 use windlass_patience::stretched;
 
 use crate::fixtures::pod;
-use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH, lines};
+use crate::harness::{Api, MERGE_PATCH, Reply, STRATEGIC_PATCH, lines};
 
 async fn bind(api: &Api, pods: &str, name: &str) {
     let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}});
@@ -329,23 +329,78 @@ async fn a_pod_gets_the_tolerations_of_its_runtime_class_that_it_does_not_cover(
 }
 
 #[tokio::test]
-async fn a_runtime_class_counts_without_the_plugin_of_priorities() {
-    let server = |plugin| Server::builder().admission_plugin(plugin, false).build().unwrap();
-    let create = async |server: &Server| {
-        let api = Api::embedded(server);
-        let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
-        let class =
-            json!({"metadata": {"name": "c"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1"}}});
-        api.post("/apis/node.k8s.io/v1/runtimeclasses", class).await.is(201);
-        let mut pod = pod("a");
-        pod["spec"]["runtimeClassName"] = json!("c");
-        let created = api.post(&pods, pod).await.is(201);
-        (created.at("/spec/priority"), created.at("/spec/overhead"))
+async fn annotations_of_app_armor_become_profiles() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let key = "container.apparmor.security.beta.kubernetes.io/main";
+    let annotated = |profile: &str, spec: Value| {
+        let mut annotated = pod("a");
+        annotated["metadata"]["annotations"] = json!({key: profile});
+        annotated["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        annotated
     };
-    let without_priorities = create(&server(AdmissionPlugin::Priority)).await;
-    assert_eq!(without_priorities, (Value::Null, json!({"cpu": "1"})));
-    let without_classes = create(&server(AdmissionPlugin::RuntimeClass)).await;
-    assert_eq!(without_classes, (json!(0), Value::Null));
+    let own = json!({"containers": [{"name": "main", "image": "i", "securityContext": {"appArmorProfile": {"type": "Unconfined"}}}]});
+    let unconfined = json!({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}});
+    let local =
+        json!({"securityContext": {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}}});
+    let mut seen = Vec::new();
+    for (profile, spec) in [
+        ("localhost/x", json!({})),
+        ("runtime/default", json!({})),
+        ("unconfined", json!({})),
+        ("", json!({})),
+        ("localhost/", json!({})),
+        ("nonsense", json!({})),
+        ("localhost/x", unconfined),
+        ("localhost/x", local.clone()),
+        ("unconfined", own),
+        ("localhost/x", json!({"os": {"name": "windows"}})),
+    ] {
+        let pod = annotated(profile, spec.clone());
+        let path = format!("/api/v1/namespaces/{ns}/pods?dryRun=All");
+        let created = api.post(&path, pod.clone()).await;
+        let container = created.at("/spec/containers/0/securityContext/appArmorProfile");
+        let template = json!({
+            "apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"},
+            "template": {"metadata": pod["metadata"], "spec": pod["spec"]}
+        });
+        let templates = format!("/api/v1/namespaces/{ns}/podtemplates?dryRun=All");
+        let template = api.post(&templates, template).await;
+        let spec = &spec;
+        let told = |reply: &Reply, path: &str| {
+            let annotation = format!("{path}metadata.annotations[{key}]");
+            let text = format!(
+                "{annotation}: deprecated since v1.30; use the \\\"appArmorProfile\\\" field instead"
+            );
+            let warnings = reply.warnings();
+            assert!(warnings.iter().all(|warning| warning.contains(&text)), "{warnings:?}");
+            if warnings.is_empty() { "silent" } else { "deprecated" }
+        };
+        seen.push(format!("{profile} {spec}: {} {container} {}", created.code, told(&created, "")));
+        seen.push(format!("  in a template: {} {}", template.code, told(&template, "template.")));
+    }
+    expect![[r#"
+        localhost/x {}: 201 {"localhostProfile":"x","type":"Localhost"} deprecated
+          in a template: 201 deprecated
+        runtime/default {}: 201 {"type":"RuntimeDefault"} deprecated
+          in a template: 201 deprecated
+        unconfined {}: 201 {"type":"Unconfined"} deprecated
+          in a template: 201 deprecated
+         {}: 201 null deprecated
+          in a template: 201 deprecated
+        localhost/ {}: 201 null deprecated
+          in a template: 201 deprecated
+        nonsense {}: 422 null deprecated
+          in a template: 422 silent
+        localhost/x {"securityContext":{"appArmorProfile":{"type":"Unconfined"}}}: 201 {"localhostProfile":"x","type":"Localhost"} deprecated
+          in a template: 422 silent
+        localhost/x {"securityContext":{"appArmorProfile":{"localhostProfile":"x","type":"Localhost"}}}: 201 null silent
+          in a template: 201 silent
+        unconfined {"containers":[{"image":"i","name":"main","securityContext":{"appArmorProfile":{"type":"Unconfined"}}}]}: 201 {"type":"Unconfined"} silent
+          in a template: 201 silent
+        localhost/x {"os":{"name":"windows"}}: 201 null silent
+          in a template: 201 deprecated
+    "#]].assert_eq(&lines(&seen));
 }
 
 #[tokio::test]
@@ -385,4 +440,24 @@ async fn a_write_of_the_status_keeps_the_observed_generations_that_it_leaves_out
     let written = write(json!({"observedGeneration": 8, "conditions": [condition("Ready", Some(5))]})).await;
     assert_eq!(written.at("/status/observedGeneration"), 8);
     assert_eq!(written.at("/status/conditions/0/observedGeneration"), 5);
+}
+
+#[tokio::test]
+async fn a_runtime_class_counts_without_the_plugin_of_priorities() {
+    let server = |plugin| Server::builder().admission_plugin(plugin, false).build().unwrap();
+    let create = async |server: &Server| {
+        let api = Api::embedded(server);
+        let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+        let class =
+            json!({"metadata": {"name": "c"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1"}}});
+        api.post("/apis/node.k8s.io/v1/runtimeclasses", class).await.is(201);
+        let mut pod = pod("a");
+        pod["spec"]["runtimeClassName"] = json!("c");
+        let created = api.post(&pods, pod).await.is(201);
+        (created.at("/spec/priority"), created.at("/spec/overhead"))
+    };
+    let without_priorities = create(&server(AdmissionPlugin::Priority)).await;
+    assert_eq!(without_priorities, (Value::Null, json!({"cpu": "1"})));
+    let without_classes = create(&server(AdmissionPlugin::RuntimeClass)).await;
+    assert_eq!(without_classes, (json!(0), Value::Null));
 }

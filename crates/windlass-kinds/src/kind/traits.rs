@@ -26,6 +26,11 @@ pub trait Prepare: Send + Sync {
         Ok(())
     }
 
+    /// Returns the texts of `Warning` headers for a new object before the preparation.
+    fn warnings(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Prepares an update of the object or of `cx.subresource`. Runs after the fields that the write may not change were
     /// restored.
     ///

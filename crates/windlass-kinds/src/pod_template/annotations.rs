@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::app_armor::ANNOTATION as APP_ARMOR;
 use crate::field::{Errors, Field};
 use crate::volume::source::descending;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP_OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

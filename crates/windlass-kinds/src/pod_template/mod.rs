@@ -1,6 +1,7 @@
 //! The specification of pods, in pods and in the templates of workloads.
 
 pub(crate) mod annotations;
+pub(crate) mod app_armor;
 pub(crate) mod container;
 pub(crate) mod defaults;
 pub(crate) mod disabled;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use windlass_wire::names;
 
+use super::app_armor;
 use crate::addresses::address_warning;
 use crate::checks::fraction_warning;
 use crate::field::{self, Field, Warnings};
@@ -248,8 +249,8 @@ fn fractions(amounts: &Field<'_>, warnings: &mut Warnings) {
 
 fn about_profiles(pod: &Field<'_>, is_template: bool, warnings: &mut Warnings) {
     const SECCOMP: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
-    const APP_ARMOR: &str = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
     let (spec, annotations) = (pod.at("spec"), pod.at_path("metadata/annotations"));
+    let of_pod = spec.at_path("securityContext/appArmorProfile");
     let key = "seccomp.security.alpha.kubernetes.io/pod";
     if annotations.key(key).is_set() && !spec.at_path("securityContext/seccompProfile").is_set() {
         warnings.push(annotations.key(key).warning(SECCOMP));
@@ -260,9 +261,11 @@ fn about_profiles(pod: &Field<'_>, is_template: bool, warnings: &mut Warnings) {
         if seccomp.is_set() && !context.at("seccompProfile").is_set() {
             warnings.push(seccomp.warning(SECCOMP));
         }
-        let armor = annotations.key(&format!("container.apparmor.security.beta.kubernetes.io/{name}"));
-        if is_template && armor.is_set() && !context.at("appArmorProfile").is_set() {
-            warnings.push(armor.warning(APP_ARMOR));
+        let armor = annotations.key(&format!("{}{name}", app_armor::ANNOTATION));
+        // The profile of the pod may be that of the annotation.
+        let is_other = || app_armor::profile(armor.text()).is_none_or(|profile| profile != *of_pod.value());
+        if is_template && armor.is_set() && !context.at("appArmorProfile").is_set() && is_other() {
+            warnings.push(armor.warning(app_armor::WARNING));
         }
     }
 }

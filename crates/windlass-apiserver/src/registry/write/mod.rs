@@ -84,6 +84,7 @@ async fn create_named(
     if call.route.verb != Verb::Create && !given_version.is_empty() {
         metadata::version_number(&given_version)?;
     }
+    call.warnings.extend(resource.strategy.prepare.warnings(&object));
     prepare_create(call, &mut object)?;
     let warned = call.warnings.len();
     loop {

@@ -1,6 +1,7 @@
 //! Pods.
 
 mod admission;
+mod app_armor;
 mod defaults;
 mod generation;
 mod label_keys;
@@ -102,8 +103,13 @@ impl Admission for Pods {
 }
 
 impl Prepare for Pods {
+    fn warnings(&self, object: &Value) -> Vec<String> {
+        app_armor::warnings(object)
+    }
+
     fn prepare_create(&self, cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         label_keys::merge(object);
+        app_armor::set_profiles(object);
         pod_level::set_defaults(object);
         let qos = qos_class(&object["spec"]);
         object["status"] = json!({"phase": "Pending", "qosClass": qos});

@@ -980,3 +980,27 @@ async fn component_statuses_are_checked_at_the_time_of_the_request() {
         405 MethodNotAllowed: the server does not allow this method on the requested resource
     "#]].assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn the_name_of_a_time_zone_is_exact() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/batch/v1/namespaces/{ns}/cronjobs?dryRun=All");
+    let template = json!({"spec": {"template": {"spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]
+    }}}});
+    let create = async |zone: &str| {
+        let spec = json!({"schedule": "* * * * *", "timeZone": zone, "jobTemplate": template});
+        api.post(&path, json!({"metadata": {"name": "a"}, "spec": spec})).await
+    };
+    for zone in ["Europe/Berlin", "UTC", "Etc/UTC", "US/Eastern", "EST5EDT", "Etc/GMT+5"] {
+        create(zone).await.is(201);
+    }
+    for zone in ["europe/berlin", "utc", "EUROPE/BERLIN"] {
+        let refused = create(zone).await.is(422);
+        assert_eq!(
+            refused.at("/details/causes/0/message"),
+            format!("Invalid value: \"{zone}\": unknown time zone {zone}")
+        );
+    }
+}

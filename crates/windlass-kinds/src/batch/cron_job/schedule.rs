@@ -27,10 +27,15 @@ pub(super) fn problem(schedule: &str) -> Option<String> {
     fields.iter().zip(ranges).find_map(|(field, range)| Field::parse(field, range).err())
 }
 
-/// Returns whether no time zone has the name. Without a time zone database, all names are known.
+/// Returns whether no time zone has the name, in upper and lower case as in the database. Without a time zone database, all names
+/// are known.
 pub(super) fn is_unknown_zone(name: &str) -> bool {
     let database = jiff::tz::db();
-    !matches!(name, "" | "Local") && !database.is_definitively_empty() && database.get(name).is_err()
+    if matches!(name, "" | "Local") || database.is_definitively_empty() {
+        return false;
+    }
+    // The database ignores case.
+    database.get(name).map_or(true, |zone| zone.iana_name() != Some(name))
 }
 
 #[cfg(test)]
@@ -59,6 +64,7 @@ mod tests {
             ("1/2/3 * * * *", "too many slashes: 1/2/3"),
             ("-1 * * * *", r#"failed to parse int from : strconv.Atoi: parsing "": invalid syntax"#),
             ("x * * * *", r#"failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax"#),
+            ("TZ=utc * * * * *", "provided bad location utc: unknown time zone utc"),
             ("@often", "unrecognized descriptor: @often"),
             ("@every x", r#"failed to parse duration @every x: time: invalid duration "x""#),
             ("@every 5", r#"failed to parse duration @every 5: time: missing unit in duration "5""#),

@@ -1004,3 +1004,26 @@ async fn the_name_of_a_time_zone_is_exact() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_new_daemon_set_keeps_the_generation_of_its_template() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/daemonsets");
+    let key = "deprecated.daemonset.template.generation";
+    for (index, (given, stored)) in
+        [(Some("5"), "5"), (Some("0"), "1"), (Some("-3"), "1"), (None, "1")].into_iter().enumerate()
+    {
+        let mut set = deployment(&format!("a{index}"));
+        set["kind"] = json!("DaemonSet");
+        set["spec"].as_object_mut().unwrap().remove("replicas");
+        given.into_iter().for_each(|given| set["metadata"]["annotations"] = json!({key: given}));
+        let created = api.post(&path, set.clone()).await.is(201);
+        assert_eq!(created.at("/metadata/annotations")[key], stored, "{given:?}");
+        set["metadata"]["annotations"] = json!({});
+        set["spec"]["template"]["metadata"]["labels"]["more"] = json!("x");
+        let updated = api.put(&format!("{path}/a{index}"), set).await.is(200);
+        let next = stored.parse::<u64>().unwrap() + 1;
+        assert_eq!(updated.at("/metadata/annotations")[key], next.to_string());
+    }
+}

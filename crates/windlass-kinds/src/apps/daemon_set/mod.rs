@@ -22,6 +22,11 @@ pub(crate) static KIND: Kind = Kind {
 /// The annotation that counts changes of the template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
+/// Returns the generation in the annotation of an object.
+fn template_generation(object: &Value) -> Option<i64> {
+    text_at(object, &format!("/metadata/annotations/{TEMPLATE_GENERATION}")).parse().ok()
+}
+
 fn annotate(object: &mut Value, generation: i64) {
     let metadata = meta::metadata_mut(object);
     let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
@@ -40,7 +45,8 @@ pub(super) struct DaemonSets;
 
 impl Prepare for DaemonSets {
     fn prepare_create(&self, _cx: &WriteContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        annotate(object, 1);
+        let given = template_generation(object).unwrap_or_default();
+        annotate(object, given.max(1));
         object["status"] = json!({
             "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0,
         });
@@ -49,8 +55,7 @@ impl Prepare for DaemonSets {
 
     fn prepare_update(&self, cx: &WriteContext<'_>, object: &mut Value, old: &Value) -> Result<(), ApiError> {
         // The annotation stands for a field of the spec: a write of the status keeps it.
-        let pointer = format!("/metadata/annotations/{TEMPLATE_GENERATION}");
-        let before = text_at(old, &pointer).parse::<i64>().unwrap_or(1);
+        let before = template_generation(old).unwrap_or(1);
         let is_changed =
             cx.subresource.is_empty() && object.pointer("/spec/template") != old.pointer("/spec/template");
         annotate(object, before + i64::from(is_changed));

@@ -1,13 +1,22 @@
 //! `windlass install` and `kubectl apply --server-side` take turns on the CRDs of a project.
 
 use kube::CustomResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kubectl::{Kubectl, with_kubectl};
 use crate::operator::{Project, one_version, two_versions, v2};
 use crate::process::{Windlass, windlass};
 
 const CRD: &str = "bars.foo.abc.com";
+/// A certificate that is its own authority, in base64.
+const AUTHORITY: &str = "\
+    LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJMakNCNGFBREFnRUNBaFJuWDVaODEzbGdJbnFaSVpIbk45T3BYVnBSQmpB\
+    RkJnTXJaWEF3RERFS01BZ0cKQTFVRUF3d0JZVEFnRncweU5qRXhNamt3TnpRM01USmFHQTh5TVRJMk1URXdOVEEzTkRjeE1sb3dE\
+    REVLTUFnRwpBMVVFQXd3QllUQXFNQVVHQXl0bGNBTWhBSEpOczg3cEI1NUlWemc5QW5BUnZWOUFTQ3pFaTFjLzJWb0VYZy9jCkpZ\
+    MHVvMU13VVRBZEJnTlZIUTRFRmdRVXhXZjJHNTdWWllRbi9ZM0VOMEhCNTFRY3Y3NHdId1lEVlIwakJCZ3cKRm9BVXhXZjJHNTdW\
+    WllRbi9ZM0VOMEhCNTFRY3Y3NHdEd1lEVlIwVEFRSC9CQVV3QXdFQi96QUZCZ01yWlhBRApRUUREeTdKcWZYY01VRWxPZXQ2ZklF\
+    bzU4RElJZ0tmSkg1emJhQUNhaENiYUtNY3NBSm5TY1RZMjJ4RHNUdzFjCmZWanRaVEl5dmRuanQ5WmE2THZKQ0FRSAotLS0tLUVO\
+    RCBDRVJUSUZJQ0FURS0tLS0tCg==";
 
 struct Both<'a> {
     project: Project,
@@ -76,8 +85,8 @@ fn a_label_of_an_overlay_and_a_certificate_survive_an_install() {
         let overlay = "resources: [../demo/config/default]\nlabels: [{ pairs: { team: web } }]\n";
         std::fs::write(folder.join("kustomization.yaml"), overlay).unwrap();
         kubectl.ok(&["apply", "--server-side", "-k", &folder.display().to_string()]);
-        let certified = r#"{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":"LS0tCg=="}}}}}"#;
-        kubectl.run(&["patch", "crd", CRD, "--type", "merge", "-p", certified], "");
+        let certified = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": AUTHORITY}}}}});
+        kubectl.run(&["patch", "crd", CRD, "--type", "merge", "-p", &certified.to_string()], "");
         let before = both.crd();
         let after = both.install();
         assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"]);

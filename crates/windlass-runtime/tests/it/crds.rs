@@ -245,7 +245,8 @@ async fn labels_and_the_authority_of_a_conversion_webhook_stay() {
     let client = cluster.client();
     let two = |fields: &[&str]| crd(&[("v1", true, fields), ("v2", false, fields)]);
     install_crds(&client, &[two(&["size"])]).await.expect("installed");
-    let authority = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+    let made = rcgen::generate_simple_self_signed(["hooks".to_owned()]).expect("a certificate");
+    let authority = json!(k8s_openapi::ByteString(made.cert.pem().into_bytes()));
     let service = json!({ "namespace": "web", "name": "hooks", "path": "/convert" });
     let conversion = json!({ "strategy": "Webhook", "webhook": {
         "clientConfig": { "service": service, "caBundle": authority }, "conversionReviewVersions": ["v1"],
@@ -258,7 +259,7 @@ async fn labels_and_the_authority_of_a_conversion_webhook_stay() {
     assert_eq!(live_fields(&cluster, "v1").await, ["color", "size"]);
     assert_eq!(live["metadata"]["labels"]["team"], "web");
     let config = &live["spec"]["conversion"]["webhook"]["clientConfig"];
-    assert_eq!((&config["caBundle"], &config["service"]["name"]), (&json!(authority), &json!("hooks")));
+    assert_eq!((&config["caBundle"], &config["service"]["name"]), (&authority, &json!("hooks")));
 }
 
 /// The operator removes the finalizer of an object, which the deletion of the CRD waits for.

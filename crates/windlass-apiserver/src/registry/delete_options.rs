@@ -13,6 +13,7 @@ use crate::meta;
 use crate::route::Query;
 use crate::wire::{self, ApiError};
 
+const DELETE_OPTIONS: &str = "DeleteOptions";
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -53,7 +54,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Reads the options from `body`, a `DeleteOptions`, and from a query.
+    /// Reads the options from `body`, a `DeleteOptions` with fields of the right types, and from a query.
     pub(super) fn of(body: &Value, query: &Query) -> Result<Self, ApiError> {
         let field = |name: &str| body.get(name).filter(|value| !value.is_null());
         let grace_period_seconds = match (field("gracePeriodSeconds"), query.get("gracePeriodSeconds")) {
@@ -84,13 +85,10 @@ impl DeleteOptions {
                 "orphanDependents and deletionPropagation cannot be both set",
             ));
         }
-        let in_body: Vec<&str> = field("dryRun")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let dry_run = options::dry_run(in_body.into_iter().chain(query.all("dryRun")), &mut errors);
+        let in_body = field("dryRun").and_then(Value::as_array).into_iter().flatten();
+        // Go decodes null in a list of texts as an empty text.
+        let in_body = in_body.map(|value| value.as_str().unwrap_or_default());
+        let dry_run = options::dry_run(in_body.chain(query.all("dryRun")), &mut errors);
         let ignores_read_errors = field(IGNORE_READ_ERRORS)
             .and_then(Value::as_bool)
             .or_else(|| query.flag(IGNORE_READ_ERRORS))
@@ -107,7 +105,7 @@ impl DeleteOptions {
             }));
         }
         if !errors.is_empty() {
-            return Err(ApiError::invalid_options("DeleteOptions", &errors));
+            return Err(ApiError::invalid_options(DELETE_OPTIONS, &errors));
         }
         let precondition = |name: &str| {
             body.get("preconditions")
@@ -134,12 +132,12 @@ impl DeleteOptions {
         }
         let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
         let error = FieldError::invalid(IGNORE_READ_ERRORS, true, why);
-        Err(ApiError::invalid_options("DeleteOptions", &[error]))
+        Err(ApiError::invalid_options(DELETE_OPTIONS, &[error]))
     }
 
     /// Returns the options for webhooks. A grace period of the kind replaces the client's grace period.
     pub(super) fn to_json(&self, grace_period_seconds: Option<i64>) -> Value {
-        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        let mut options = json!({"kind": DELETE_OPTIONS, "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = grace_period_seconds.or(self.grace_period_seconds) {
             options["gracePeriodSeconds"] = seconds.into();
         }
@@ -222,34 +220,17 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
     if let Some(why) = wrong_type_meta(&decoded.value).or_else(|| wrong_group_version(version)) {
         return Err(ApiError::bad_request(why));
     }
-    let kind = text("kind").unwrap_or("DeleteOptions");
-    if kind != "DeleteOptions" {
+    let kind = text("kind").unwrap_or(DELETE_OPTIONS);
+    if kind != DELETE_OPTIONS {
         return Err(ApiError::bad_request(format!(
             "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             windlass_schema::go_quote(kind),
             windlass_schema::go_quote(version)
         )));
     }
-    for (field, go_type, fits) in FIELDS {
-        let found = decoded.value.get(field).unwrap_or(&Value::Null);
-        if !found.is_null() && !fits(found) {
-            return Err(ApiError::bad_request(format!(
-                "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {go_type}",
-                windlass_schema::json_type(found)
-            )));
-        }
+    let schema = call.state.catalog.schema("", "v1", DELETE_OPTIONS);
+    match schema.and_then(|schema| windlass_schema::decode_error(&schema, DELETE_OPTIONS, &decoded.value)) {
+        Some(why) => Err(ApiError::bad_request(why)),
+        None => Ok(decoded.value),
     }
-    Ok(decoded.value)
 }
-
-/// A field of `DeleteOptions`: the name, the type in Go, and a check of values.
-type Field = (&'static str, &'static str, fn(&Value) -> bool);
-
-const FIELDS: [Field; 6] = [
-    ("gracePeriodSeconds", "int64", Value::is_i64),
-    ("preconditions", "v1.Preconditions", Value::is_object),
-    ("orphanDependents", "bool", Value::is_boolean),
-    ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
-    ("dryRun", "[]string", Value::is_array),
-    (IGNORE_READ_ERRORS, "bool", Value::is_boolean),
-];

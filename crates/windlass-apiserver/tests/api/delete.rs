@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use windlass_apiserver::Server;
@@ -274,6 +275,72 @@ async fn delete_options_are_checked() {
 }
 
 #[tokio::test]
+async fn a_delete_option_of_a_wrong_type_deletes_nothing() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let all = format!("/api/v1/namespaces/{ns}/configmaps");
+    let path = format!("{all}/a");
+    api.post(&all, config_map("a")).await.is(201);
+    let mut seen = Vec::new();
+    for options in [
+        json!({"preconditions": {"resourceVersion": 123}}),
+        json!({"preconditions": {"uid": 7}}),
+        json!({"preconditions": []}),
+        json!({"dryRun": [null]}),
+        json!({"dryRun": ["All", 1]}),
+        json!({"dryRun": "All"}),
+        json!({"gracePeriodSeconds": 1.5}),
+        json!({"orphanDependents": "true"}),
+        json!({"propagationPolicy": {}}),
+        // Go reports the first error.
+        json!({"dryRun": [1], "preconditions": {"uid": 1}}),
+    ] {
+        for path in [&path, &all] {
+            let reply = api.delete_with(path, options.clone()).await;
+            seen.push(format!("{} {}", reply.code, reply.text_at("/message")));
+        }
+        assert_eq!(seen.pop(), seen.last().cloned(), "the collection and the object differ");
+    }
+    expect![[r#"
+        400 json: cannot unmarshal number into Go struct field Preconditions.preconditions.resourceVersion of type string
+        400 json: cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID
+        400 json: cannot unmarshal array into Go struct field DeleteOptions.preconditions of type v1.Preconditions
+        422 DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: supported values: "All"
+        400 json: cannot unmarshal number into Go struct field DeleteOptions.dryRun of type string
+        400 json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string
+        400 json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64
+        400 json: cannot unmarshal string into Go struct field DeleteOptions.orphanDependents of type bool
+        400 json: cannot unmarshal object into Go struct field DeleteOptions.propagationPolicy of type v1.DeletionPropagation
+        400 json: cannot unmarshal number into Go struct field DeleteOptions.dryRun of type string
+    "#]].assert_eq(&lines(&seen));
+    for (yaml, why) in [
+        (
+            "preconditions:\n  uid: 7\n",
+            "json: cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID",
+        ),
+        (
+            "dryRun: [true]\n",
+            "json: cannot unmarshal bool into Go struct field DeleteOptions.dryRun of type string",
+        ),
+    ] {
+        let reply = api.request(Method::DELETE, &path).body("application/yaml", yaml).send().await;
+        assert_eq!(reply.is(400).text_at("/message"), why);
+    }
+    api.get(&path).await.is(200);
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&pods, pod("p")).await.is(201);
+    let evict = async |options: Value| {
+        let eviction = json!({
+            "kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "p"}, "deleteOptions": options
+        });
+        api.post(&format!("{pods}/p/eviction"), eviction).await
+    };
+    evict(json!({"dryRun": [null]})).await.is(422);
+    evict(json!({"preconditions": {"uid": 7}})).await.is(400);
+    api.get(&format!("{pods}/p")).await.is(200);
+}
+
+#[tokio::test]
 async fn a_scheduled_pod_gets_time_to_end() {
     let api = Api::start();
     let ns = api.namespace().await;
@@ -463,7 +530,7 @@ async fn a_deleted_collection_is_listed_as_it_was_before() {
     let mut held = secret("a");
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     api.post(&path, held).await.is(201);
-    let request = api.request(http::Method::DELETE, &path);
+    let request = api.request(Method::DELETE, &path);
     let table = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let deleted = request.accept(table).send().await.is(200);
     assert_eq!(deleted.names(), ["a"]);

@@ -107,15 +107,18 @@ pub(super) async fn remove(
     let resource = &Arc::clone(&call.resource);
     let told = call.warnings.len();
     let key = resource.key(namespace, name);
-    let (mut last, mut granted) = (None, None);
+    let (mut last, mut granted) = (None::<Arc<Stored>>, None);
     loop {
         let view = call.state.store.view();
         let current = match (view.get(&resource.storage, &key), last.clone()) {
+            // Another client removed the object after this request set deletionTimestamp. A new object may have
+            // the name.
+            (current, Some(marked)) if current.is_none_or(|current| current.uid() != marked.uid()) => {
+                return Ok(Deleted::Gone(marked));
+            }
             (Some(current), _) => current,
-            // Another client removed the object after this request set deletionTimestamp.
-            (None, Some(marked)) => return Ok(Deleted::Gone(marked)),
-            (None, None) if name == call.route.name => return Err(call.not_found()),
-            (None, None) => return Err(ApiError::not_found(&resource.group_resource(), name)),
+            (None, _) if name == call.route.name => return Err(call.not_found()),
+            (None, _) => return Err(ApiError::not_found(&resource.group_resource(), name)),
         };
         let old = current.value();
         if last.is_none() {

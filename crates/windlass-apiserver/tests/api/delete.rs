@@ -599,6 +599,28 @@ async fn a_pod_is_seen_terminating_before_it_is_removed() {
     assert_eq!(watch.next().await.kind, "DELETED");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_graceful_deletion_spares_the_successor() {
+    // Always embedded: on the real server the time between its two writes is not certain.
+    let api = Api::embedded(&Server::builder().build().unwrap());
+    let ns = api.namespace().await;
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    let path = format!("{pods}/a");
+    let first = api.post(&pods, pod("a")).await.is(201);
+    let mut watch = api.watch(&pods).await;
+    assert_eq!(watch.next().await.kind, "ADDED");
+    let options = json!({"preconditions": {"uid": first.text_at("/metadata/uid")}});
+    let deleted = async { api.delete_with(&path, options).await.is(200) };
+    let replaced = async {
+        assert_eq!(watch.next().await.kind, "MODIFIED");
+        api.delete_with(&path, json!({"gracePeriodSeconds": 0})).await.is(200);
+        api.post(&pods, pod("a")).await.is(201)
+    };
+    let (deleted, successor) = tokio::join!(deleted, replaced);
+    assert_eq!(deleted.at("/metadata/uid"), first.at("/metadata/uid"));
+    assert_eq!(api.get(&path).await.is(200).at("/metadata/uid"), successor.at("/metadata/uid"));
+}
+
 #[tokio::test]
 async fn a_deletion_goes_on_when_its_client_leaves() {
     let api = Api::start_over_tls();

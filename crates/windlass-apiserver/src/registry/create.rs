@@ -3,7 +3,8 @@
 use http::{Response, StatusCode};
 
 use super::options::WriteOptions;
-use super::{Call, metadata, write};
+use super::write::{self, OwnerCheck};
+use super::{Call, metadata};
 use crate::body::Body;
 use crate::wire::ApiError;
 
@@ -12,6 +13,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let mut object = call.decode(options)?;
     metadata::wipe_system_metadata(&mut object);
+    write::remove_duplicate_owners(call, &mut object, OwnerCheck::Decoded);
     call.track(None, &mut object).await;
     let stored = write::create(call, object, options).await?;
     call.object(StatusCode::CREATED, &stored).await

@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_kinds::Subresource;
 
 use super::options::WriteOptions;
-use super::write::{self, Change};
+use super::write::{self, Change, OwnerCheck};
 use super::{Call, metadata};
 use crate::body::Body;
 use crate::meta;
@@ -17,6 +17,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let mut object = call.decode(options)?;
     metadata::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
+    write::remove_duplicate_owners(call, &mut object, OwnerCheck::Decoded);
     // The real server creates services from a status, too.
     let may_create = matches!(call.route.subresource, Subresource::None | Subresource::Status)
         && call.resource.strategy.config.create_on_update;

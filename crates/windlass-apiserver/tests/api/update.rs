@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::fixtures::{config_map, deployment, widget, widgets_path};
-use crate::harness::{Api, MERGE_PATCH};
+use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, NOT_ENFORCED, Reply, STRATEGIC_PATCH, lines};
 
 #[tokio::test]
 async fn an_update_replaces_the_object_and_moves_its_version() {
@@ -340,4 +340,46 @@ async fn an_error_about_a_field_that_is_declared_immutable_shows_no_value() {
         handler Invalid value: null: field is immutable
         addressType Invalid value: null: field is immutable"#]]
     .assert_eq(&seen.join("\n"));
+}
+
+#[tokio::test]
+async fn an_owner_that_is_given_twice_is_stored_once() {
+    let api = Api::start();
+    let path = format!("/api/v1/namespaces/{}/configmaps", api.namespace().await);
+    let owner = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": format!("uid-{name}")});
+    let (a, b) = (owner("a"), owner("b"));
+    let mut controller = a.clone();
+    controller["controller"] = json!(false);
+    let object = |owners: Value| json!({"metadata": {"name": "x", "ownerReferences": owners}});
+    let mut seen = Vec::new();
+    let mut see = |what: &str, reply: Reply| {
+        let names = reply.at("/metadata/ownerReferences").as_array().cloned().unwrap_or_default();
+        let names: Vec<_> = names.iter().map(|owner| owner["name"].as_str().unwrap_or_default()).collect();
+        let warnings = reply.warnings().into_iter().filter(|warning| !warning.starts_with(NOT_ENFORCED));
+        seen.push(format!("{what}: {} {names:?}", reply.code));
+        seen.extend(warnings);
+    };
+    see("create", api.post(&path, object(json!([a, b, a, a, b]))).await);
+    let path = format!("{path}/x");
+    see("update", api.put(&path, object(json!([a, a]))).await);
+    // Only equal references are duplicates.
+    see("other", api.put(&path, object(json!([a, controller]))).await);
+    see("merge patch", api.patch(&path, MERGE_PATCH, object(json!([a, a, b]))).await);
+    let add = json!([{"op": "add", "path": "/metadata/ownerReferences/-", "value": b}]);
+    see("JSON patch", api.patch(&path, JSON_PATCH, add).await);
+    see("strategic patch", api.patch(&path, STRATEGIC_PATCH, object(json!([a, a, b]))).await);
+    expect![[r#"
+        create: 201 ["a", "b"]
+        299 - ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: uid-a, uid-a, uid-b"
+        update: 200 ["a"]
+        299 - ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: uid-a"
+        other: 200 ["a", "a"]
+        merge patch: 200 ["a", "b"]
+        299 - ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: uid-a"
+        JSON patch: 200 ["a", "b"]
+        299 - ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: uid-b"
+        strategic patch: 200 ["a", "b"]
+    "#]].assert_eq(&lines(&seen));
+    let managers = api.get(&path).await.at("/metadata/managedFields").to_string();
+    assert!(managers.contains("uid-a") && managers.contains("uid-b"), "{managers}");
 }

@@ -3,7 +3,8 @@
 //! 1. decode, and default by schema and kind ([`Call::decode`]);
 //! 2. the change itself: the body of the request, or a patch of the present object ([`Change::make`]);
 //! 3. field management: the owners of fields after the write ([`Call::track`], a part of the change);
-//! 4. mutating admission: the built-in plugins, and then webhooks ([`admit::mutate`]);
+//! 4. mutating admission: the built-in plugins, and then webhooks ([`admit::mutate`]); duplicate owner references
+//!    are removed ([`remove_duplicate_owners`]), those of a body also before step 3;
 //! 5. prepare: the kind sets, keeps or clears fields ([`prepare_create`], [`prepare_update`]);
 //! 6. validate ([`validate_create`], [`validate_update`]);
 //! 7. validating admission: plugins and webhooks, and then quotas ([`admit::validate_create`], [`admit::validate_update`]);
@@ -18,6 +19,7 @@ mod commit;
 mod followers;
 mod guard;
 mod object_meta;
+mod owners;
 mod prepare;
 mod validate;
 
@@ -29,6 +31,7 @@ pub(super) use self::change::{Change, server_write};
 use self::commit::{Creation, commit_create, commit_update};
 pub(super) use self::commit::{commit, commit_draft};
 pub(super) use self::guard::may_create_in;
+pub(super) use self::owners::{OwnerCheck, remove_duplicate_owners};
 use self::prepare::{prepare_create, prepare_update};
 use self::validate::{validate_create, validate_update};
 use super::options::WriteOptions;
@@ -53,6 +56,7 @@ pub(super) async fn create(
     metadata::settle_namespace(call, &mut object)?;
     checkpoint().await;
     admit::mutate(call, &mut object, None).await?;
+    remove_duplicate_owners(call, &mut object, OwnerCheck::Mutated);
     checkpoint().await;
     metadata::settle_namespace(call, &mut object)?;
     let base = meta::text(&object, "generateName");
@@ -125,6 +129,7 @@ pub(super) async fn update(
         metadata::check_uid(call, &new, &old)?;
         metadata::settle_namespace(call, &mut new)?;
         change.mutate(call, &mut new, &old).await?;
+        remove_duplicate_owners(call, &mut new, OwnerCheck::Mutated);
         metadata::settle_namespace(call, &mut new)?;
         metadata::check_version(call, &new, &old)?;
         checkpoint().await;

@@ -36,16 +36,16 @@ pub(crate) fn load(state: &State) {
     state.served.store(Arc::new(served));
 }
 
-/// Updates the definitions after a write of an object of `resource`.
-pub(crate) async fn after_commit(state: &Arc<State>, resource: &Resource, key: &str) {
-    if resource.storage == *DEFINITIONS {
-        sync_crds(state, [key.to_owned()].into()).await;
-    } else if let Some(custom) = &resource.custom {
-        let view = state.store.view();
-        let definition = view.get(&DEFINITIONS, &custom.definition);
-        if definition.is_some_and(|definition| definition.is_terminating()) {
-            sync_crds(state, [custom.definition.clone()].into()).await;
-        }
+/// Settles a definition after a write of the definition.
+pub(crate) async fn settle(state: &Arc<State>, name: &str) {
+    sync_crds(state, [name.to_owned()].into()).await;
+}
+
+/// Settles a terminating definition after a write of an instance: the last instance may be gone.
+pub(crate) async fn settle_if_terminating(state: &Arc<State>, name: &str) {
+    let view = state.store.view();
+    if view.get(&DEFINITIONS, name).is_some_and(|definition| definition.is_terminating()) {
+        settle(state, name).await;
     }
 }
 

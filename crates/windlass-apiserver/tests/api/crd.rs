@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use expect_test::expect;
 use serde_json::{Value, json};
+use windlass_apiserver::Server;
 use windlass_patience::stretched;
 
 use crate::fixtures::{group, widget, widgets, widgets_path};
@@ -902,4 +903,32 @@ async fn a_schema_of_a_kind_with_a_status_has_few_keywords_at_the_root() {
         assert_eq!(try_root(keyword, value, status.clone()).await, (keyword.to_owned(), 201));
     }
     assert_eq!(try_root("maxProperties", json!(3), json!({})).await, ("maxProperties".to_owned(), 201));
+}
+
+#[tokio::test]
+async fn a_definition_is_served_although_its_client_leaves() {
+    // Always embedded: the test drops the request at each point where the request waits.
+    let api = Api::embedded(&Server::builder().build().unwrap());
+    let mut watches = Vec::new();
+    // A write for many watches lets the watches run before the reply.
+    for _ in 0..20 {
+        watches.push(api.watch(DEFINITIONS).await);
+    }
+    for polls in 1..12 {
+        let mut definition = widgets(&api);
+        let (plural, kind) = (format!("widgets{polls}"), format!("Widget{polls}"));
+        let served = group(&api);
+        definition["metadata"]["name"] = format!("{plural}.{served}").into();
+        definition["spec"]["names"] = json!({"plural": plural, "kind": kind});
+        let mut request = Box::pin(api.post(DEFINITIONS, definition));
+        for _ in 0..polls {
+            if futures::poll!(&mut request).is_ready() {
+                break;
+            }
+        }
+        drop(request);
+        if api.get(&format!("{DEFINITIONS}/{plural}.{served}")).await.code == 200 {
+            api.eventually(&format!("/apis/{served}/v1/{plural}"), |reply| reply.code == 200).await;
+        }
+    }
 }

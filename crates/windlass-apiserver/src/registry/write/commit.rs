@@ -8,7 +8,6 @@ use super::charge::{QuotaCheck, QuotaUpdate};
 use super::followers::Followers;
 use super::guard::may_create;
 use super::{Change, WriteOptions};
-use crate::definitions;
 use crate::meta;
 use crate::object_size::{MAX_STORED, fits};
 use crate::registry::Call;
@@ -239,7 +238,7 @@ async fn commit_drafts(
     let keys: Vec<String> = charges.iter().map(|charge| charge.key.clone()).collect();
     let companions = charges.into_iter().zip(&keys);
     let companions = companions.map(|(charge, key)| charge.into_write(key, now)).collect();
-    let mut followers = Followers::of(state, &resource.storage, key);
+    let mut followers = Followers::of(state, resource, key);
     let committed = state.store.commit_with(write, companions, guard).await;
     if committed.is_err()
         && let Some(followers) = &mut followers
@@ -247,7 +246,6 @@ async fn commit_drafts(
         followers.stay();
     }
     let stored = committed?;
-    definitions::after_commit(state, resource, key).await;
     if let Some(followers) = followers {
         Box::pin(followers.settle()).await;
     }

@@ -1,22 +1,28 @@
-//! Objects of the server that follow a write.
+//! Objects of the server, and served resources, that follow a write.
 
 use std::sync::Arc;
 
 use crate::cluster_roles;
+use crate::definitions;
 use crate::flow_schemas;
 use crate::ip_addresses::ServiceAddresses;
+use crate::resource::Resource;
 use crate::state::State;
-use crate::store::ResourceId;
+use windlass_kinds::resources::DEFINITIONS;
 
-/// Objects of the server that follow a write. If the request ends early, the objects follow in a task of their own.
+/// Objects of the server, and served resources, that follow a write. If the request ends early, they follow in a
+/// task of their own.
 pub(super) struct Followers {
     state: Arc<State>,
     /// `None` if no objects follow, or if the objects have followed.
     kind: Option<FollowerKind>,
 }
 
-#[derive(Clone)]
 enum FollowerKind {
+    /// The resources of a CustomResourceDefinition, by the name of the definition.
+    Definition(String),
+    /// The clean-up of a terminating CustomResourceDefinition that had the written object.
+    CleanUp(String),
     /// Aggregated cluster roles.
     Roles,
     /// The conditions of flow schemas.
@@ -26,8 +32,10 @@ enum FollowerKind {
 }
 
 impl FollowerKind {
-    async fn settle(&self, state: &State) {
+    async fn settle(&self, state: &Arc<State>) {
         match self {
+            Self::Definition(name) => definitions::settle(state, name).await,
+            Self::CleanUp(name) => definitions::settle_if_terminating(state, name).await,
             Self::Roles => cluster_roles::settle(state).await,
             Self::FlowSchemas => flow_schemas::settle(state).await,
             Self::Addresses(addresses) => addresses.settle(state).await,
@@ -36,8 +44,13 @@ impl FollowerKind {
 }
 
 impl Followers {
-    pub(super) fn of(state: &Arc<State>, id: &ResourceId, key: &str) -> Option<Self> {
-        let kind = if cluster_roles::follow(state, id) {
+    pub(super) fn of(state: &Arc<State>, resource: &Resource, key: &str) -> Option<Self> {
+        let id = &resource.storage;
+        let kind = if *id == *DEFINITIONS {
+            FollowerKind::Definition(key.to_owned())
+        } else if let Some(custom) = &resource.custom {
+            FollowerKind::CleanUp(custom.definition.clone())
+        } else if cluster_roles::follow(state, id) {
             FollowerKind::Roles
         } else if flow_schemas::follow(id) {
             FollowerKind::FlowSchemas
@@ -53,10 +66,10 @@ impl Followers {
     }
 
     pub(super) async fn settle(mut self) {
-        if let Some(kind) = self.kind.clone() {
+        if let Some(kind) = &self.kind {
             kind.settle(&self.state).await;
-            self.kind = None;
         }
+        self.kind = None;
     }
 }
 

@@ -16,6 +16,7 @@ use crate::meta;
 use crate::resource::{InternalForm, Unconverted};
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
+use crate::verb::Verb;
 use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
 use windlass_kinds::resources::FLOW_SCHEMAS;
 use windlass_kinds::table::{IncludeObject, TableKind};
@@ -26,7 +27,8 @@ const LIST_LIFETIME: i64 = 5 * 60;
 
 /// A page of a collection, at a revision.
 pub(super) struct Page {
-    /// The objects in the version of the request; for metadata alone, in any.
+    /// The objects in the version of the request. If a webhook fails, lists of metadata alone and deletions of
+    /// collections have the stored objects: a broken webhook must not keep a namespace.
     pub(super) items: Vec<Arc<Stored>>,
     pub(super) metadata: Map<String, Value>,
 }
@@ -343,9 +345,12 @@ async fn select_at(
             break;
         }
     }
-    // Metadata is the same in all versions: no webhook is needed.
-    if !matches!(representation, Representation::PartialObjectMetadata(_)) {
+    let may_be_stored_form = call.route.verb == Verb::DeleteCollection
+        || matches!(representation, Representation::PartialObjectMetadataList(_));
+    if !may_be_stored_form {
         items = resource.present_list(&items).await?;
+    } else if let Ok(shown) = resource.present(&items).await {
+        items = shown;
     }
     let mut metadata = Map::new();
     if resource.is_custom() {

@@ -7,6 +7,7 @@ use expect_test::expect;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
+use windlass_apiserver::Server;
 
 use crate::fixtures::widgets;
 use crate::harness::{Answer, Api, MERGE_PATCH, Webhook, lines, plain, rule};
@@ -501,6 +502,40 @@ async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
         format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.{}.example.com", api.id);
     api.delete(&definition).await.is(200);
     api.eventually(&definition, |reply| reply.code == 404).await;
+}
+
+#[tokio::test]
+async fn a_broken_webhook_blocks_no_deletion() {
+    // Always embedded: the real server deletes nothing that a webhook does not convert.
+    let api = Api::embedded(&Server::builder().build().unwrap());
+    let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = Arc::clone(&broken);
+    let hook = Webhook::start(move |_, review| {
+        if is_broken.load(Ordering::SeqCst) {
+            return Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() };
+        }
+        Answer::Converted(convert_all(review))
+    })
+    .await;
+    let (v1, v2) = setting(&api, &hook).await;
+    let mut held = a_box(&api, "v1", "held", json!({"size": 1}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    for object in [held, a_box(&api, "v1", "a", json!({})), a_box(&api, "v1", "b", json!({}))] {
+        api.post(&v1, object).await.is(201);
+    }
+    broken.store(true, Ordering::SeqCst);
+    // The reply cannot show the object in the version of the request.
+    let deleted = api.delete(&format!("{v2}/held")).await.is(200);
+    assert_eq!([deleted.at("/kind"), deleted.at("/status")], ["Status", "Success"]);
+    assert!(!api.get(&format!("{v1}/held")).await.at("/metadata/deletionTimestamp").is_null());
+    api.delete(&format!("{v2}/a")).await.is(200);
+    // The controller of namespaces lists metadata, and deletes collections.
+    api.get(&v2).await.is(500);
+    let metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let listed = api.request(Method::GET, &v2).accept(metadata).send().await.is(200);
+    assert_eq!(listed.names(), ["b", "held"]);
+    assert_eq!(api.delete(&v2).await.is(200).names(), ["b", "held"]);
+    assert_eq!(api.get(&v1).await.is(200).names(), ["held"]);
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
-use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube_client::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
@@ -135,6 +137,9 @@ async fn a_kind_that_a_webhook_converts_does_not_keep_a_namespace() {
     definitions.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await.unwrap();
     let namespaces = namespace(&client, "team").await;
     has_service_account(&client, "team").await;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    let widgets: Api<DynamicObject> = Api::namespaced_with(client.clone(), "team", &kind);
+    widgets.create(&PostParams::default(), &DynamicObject::new("a", &kind)).await.unwrap();
     namespaces.delete("team", &DeleteParams::default()).await.unwrap();
     eventually(WAIT_LIMIT, || async {
         match namespaces.get_opt("team").await {

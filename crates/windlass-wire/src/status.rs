@@ -9,6 +9,8 @@ use windlass_schema::{ErrorBudget, FieldError, go_quote};
 
 use super::GroupResource;
 
+/// The error of etcd for an object that is too large.
+const STORAGE_TOO_LARGE: &str = "etcdserver: request is too large";
 /// The largest number of errors in a reply. An object of three megabytes can have a million errors.
 const MAX_ERRORS: usize = 1000;
 
@@ -520,7 +522,12 @@ impl ApiError {
 
     /// Returns 500: the object is larger than etcd accepts. The message is etcd's.
     pub fn storage_too_large() -> Self {
-        Self::unexplained("etcdserver: request is too large")
+        Self::unexplained(STORAGE_TOO_LARGE)
+    }
+
+    /// Returns whether the object of the request is larger than etcd accepts.
+    pub fn is_storage_too_large(&self) -> bool {
+        self.0.message == STORAGE_TOO_LARGE
     }
 
     /// Returns 503.

@@ -10,6 +10,7 @@ use super::update::{expect_name, undeterminable_name};
 use super::write::{self, Change};
 use super::{Call, apply};
 use crate::body::Body;
+use crate::verb::Verb;
 use crate::wire::patch::{JsonPatch, Limits, merge_patch};
 use crate::wire::{self, ApiError};
 
@@ -76,6 +77,11 @@ pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
     let found = supported.iter().find(|known| **known == essence);
     found.copied().ok_or_else(|| ApiError::unsupported_media_type(supported))
+}
+
+/// Returns whether the request is an apply.
+pub(super) fn is_apply(call: &Call<'_>) -> bool {
+    call.route.verb == Verb::Patch && media_type(call).is_ok_and(|media_type| media_type == APPLY)
 }
 
 /// Returns whether the router of the real server has a route for patches with this `Content-Type` header.

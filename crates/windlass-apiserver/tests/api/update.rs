@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -382,4 +383,29 @@ async fn an_owner_that_is_given_twice_is_stored_once() {
     "#]].assert_eq(&lines(&seen));
     let managers = api.get(&path).await.at("/metadata/managedFields").to_string();
     assert!(managers.contains("uid-a") && managers.contains("uid-b"), "{managers}");
+}
+
+#[tokio::test]
+async fn an_object_that_only_its_managers_make_too_large_loses_the_managers() {
+    let api = Api::start();
+    let all = format!("/api/v1/namespaces/{}/configmaps", api.namespace().await);
+    let path = format!("{all}/x");
+    let data: serde_json::Map<String, Value> =
+        (0..40_000).map(|number| (format!("key{number:06}"), "twelve-bytes".into())).collect();
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data
+    });
+    let apply = api.request(Method::PATCH, &format!("{path}?fieldManager=m"));
+    let applied = apply.body("application/apply-patch+yaml", object.to_string()).send().await.is(500);
+    assert_eq!(applied.text_at("/message"), "etcdserver: request is too large");
+    let has_no_managers = |reply: Reply| assert!(reply.at("/metadata/managedFields").is_null());
+    has_no_managers(api.post(&all, object.clone()).await.is(201));
+    object["metadata"]["labels"] = json!({"of": "test"});
+    has_no_managers(api.put(&path, object).await.is(200));
+    let patch = json!({"metadata": {"labels": {"of": "other"}}});
+    has_no_managers(api.patch(&path, MERGE_PATCH, patch).await.is(200));
+    let stored = api.get(&path).await;
+    assert_eq!(stored.at("/metadata/labels/of"), "other");
+    assert_eq!(stored.at("/data/key039999"), "twelve-bytes");
+    has_no_managers(stored);
 }

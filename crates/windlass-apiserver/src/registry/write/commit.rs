@@ -10,7 +10,7 @@ use super::guard::may_create;
 use super::{Change, WriteOptions};
 use crate::meta;
 use crate::object_size::{MAX_STORED, fits};
-use crate::registry::Call;
+use crate::registry::{Call, patch};
 use crate::resource::Resource;
 use crate::state::State;
 use crate::store::{CommitError, Draft, Stored, View, Write};
@@ -60,10 +60,9 @@ pub(super) async fn commit_create(
     if is_versioned && !at_path {
         return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
     }
-    refuse_too_large(call, &new)?;
-    let mut charged = QuotaCheck { object: &new, old: None, charges };
-    let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
-        may_create(view, resource, meta::namespace(&new), [name, ""])
+    let (namespace, name) = (meta::namespace(&new).to_owned(), name.to_owned());
+    let committed = commit_fitting(call, (&key, None), (&mut new, None), false, charges, |view| {
+        may_create(view, resource, &namespace, [&name, ""])
     });
     match committed.await {
         Ok(stored) => Ok(Creation::Created(stored)),
@@ -104,10 +103,8 @@ pub(super) async fn commit_update(
         return Ok(Some(Arc::new(resource.dry(&new, call.state.store.labels()))));
     }
     let key = call.key();
-    let draft = (!is_removed).then_some(&new);
-    draft.map_or(Ok(()), |new| refuse_too_large(call, new))?;
-    let mut charged = QuotaCheck { object: &new, old: Some(old), charges };
-    match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
+    let (at, objects) = ((&*key, Some(current.rv)), (&mut new, Some(old)));
+    match commit_fitting(call, at, objects, is_removed, charges, |_| Ok(())).await {
         Ok(_) if is_removed => {
             // The reply shows the last write, although the write removes the object.
             if link.is_some() {
@@ -119,6 +116,43 @@ pub(super) async fn commit_update(
         Err(CommitError::Conflict | CommitError::ClaimTaken | CommitError::QuotaConflict) => Ok(None),
         Err(CommitError::Refused(error)) => Err(error),
     }
+}
+
+/// Commits `new`, or its removal, over `old` at a key with an expected revision. If the object is too large, tries again
+/// without the managers of fields; the object of an apply keeps the managers.
+async fn commit_fitting(
+    call: &Call<'_>,
+    (key, expected): (&str, Option<u64>),
+    (new, old): (&mut Value, Option<&Value>),
+    is_removed: bool,
+    mut charges: Vec<QuotaUpdate>,
+    guard: impl Fn(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, CommitError> {
+    let is_charged = !charges.is_empty();
+    loop {
+        let draft = (!is_removed).then_some(&*new);
+        let mut charged = QuotaCheck { object: &*new, old, charges };
+        let committed = match draft.map_or(Ok(()), |new| refuse_too_large(call, new)) {
+            Ok(()) => commit_charged(call, key, expected, draft, &mut charged, &guard).await,
+            Err(error) => Err(CommitError::Refused(error)),
+        };
+        match committed {
+            Err(CommitError::Refused(error))
+                if error.is_storage_too_large() && !patch::is_apply(call) && drop_managers(new) => {}
+            other => return other,
+        }
+        charges = match is_charged {
+            true => call.charges(new, old).await.map_err(CommitError::Refused)?,
+            false => Vec::new(),
+        };
+    }
+}
+
+/// Removes the managers of fields. Returns whether there were managers.
+fn drop_managers(object: &mut Value) -> bool {
+    let has_managers = meta::at(object, "/metadata/managedFields").is_some();
+    meta::set(object, "managedFields", None);
+    has_managers
 }
 
 /// Refuses a large object that the store does not take. The JSON of such an object takes memory beside the object.

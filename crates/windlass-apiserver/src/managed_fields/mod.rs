@@ -238,7 +238,7 @@ impl FieldManager<'_> {
 
     /// Returns the fields that a write to the subresource may own.
     fn filters(&self) -> Filters {
-        reset::filters(self.resource, self.subresource)
+        reset::filters(self.resource, self.served, self.subresource)
     }
 
     fn versions(&self) -> Versions<'_> {

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::{group, widget, widgets};
-use crate::harness::{Api, MERGE_PATCH, Reply};
+use crate::harness::{Api, MERGE_PATCH, Reply, lines};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -232,4 +232,50 @@ async fn the_first_version_of_autoscalers_has_the_status_in_annotations_of_its_m
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     let version = api.patch(&format!("{path}/x"), MERGE_PATCH, labels).await.is(200).version();
     assert_ne!(api.patch(&format!("{path}/x/status"), MERGE_PATCH, status).await.is(200).version(), version);
+}
+
+#[tokio::test]
+async fn a_write_in_one_version_keeps_the_managers_of_the_status_in_another_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path =
+        |version: &str| format!("/apis/autoscaling/{version}/namespaces/{ns}/horizontalpodautoscalers");
+    let (v1, v2) = (format!("{}/x", path("v1")), format!("{}/x", path("v2")));
+    let scaler = json!({
+        "kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2", "metadata": {"name": "x"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}
+    });
+    api.post(&format!("{}?fieldManager=spec-2", path("v2")), scaler).await.is(201);
+    let status = json!({"status": {"desiredReplicas": 5, "currentReplicas": 4}});
+    api.patch(&format!("{v2}/status?fieldManager=status-2"), MERGE_PATCH, status).await.is(200);
+    let mut seen = Vec::new();
+    for (path, manager) in [(v1.clone(), "spec-1"), (format!("{v1}/status"), "status-1")] {
+        let mut object = api.get(&v1).await.is(200).json();
+        for pointer in ["/spec/maxReplicas", "/status/desiredReplicas"] {
+            let field = object.pointer_mut(pointer).unwrap();
+            *field = json!(field.as_i64().unwrap() + 1);
+        }
+        let written = api.put(&format!("{path}?fieldManager={manager}"), object).await.is(200);
+        let mut managers: Vec<String> = written
+            .at("/metadata/managedFields")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| format!("{}: {}", entry["manager"].as_str().unwrap(), entry["fieldsV1"]))
+            .collect();
+        managers.sort();
+        seen.push(format!("after {manager}"));
+        seen.extend(managers);
+    }
+    expect![[r#"
+        after spec-1
+        spec-1: {"f:spec":{"f:maxReplicas":{}}}
+        spec-2: {"f:spec":{"f:metrics":{},"f:minReplicas":{},"f:scaleTargetRef":{"f:apiVersion":{},"f:kind":{},"f:name":{}}}}
+        status-2: {"f:status":{"f:currentReplicas":{},"f:desiredReplicas":{}}}
+        after status-1
+        spec-1: {"f:spec":{"f:maxReplicas":{}}}
+        spec-2: {"f:spec":{"f:metrics":{},"f:minReplicas":{},"f:scaleTargetRef":{"f:apiVersion":{},"f:kind":{},"f:name":{}}}}
+        status-1: {"f:status":{"f:desiredReplicas":{}}}
+        status-2: {"f:status":{"f:currentReplicas":{}}}
+    "#]].assert_eq(&lines(&seen));
 }

@@ -51,9 +51,11 @@ impl Selection {
         Self { labels, fields, namespaced: resource.namespaced }
     }
 
-    /// Adds a condition: the object has this name.
-    pub(super) fn of_name(mut self, name: &str) -> Self {
-        self.fields = vec![FieldTest { place: Place::Name, is_equal: true, value: name.to_owned() }];
+    /// Selects the object with a name if there is no condition on fields.
+    pub(super) fn or_name(mut self, name: &str) -> Self {
+        if self.fields.is_empty() {
+            self.fields.push(FieldTest { place: Place::Name, is_equal: true, value: name.to_owned() });
+        }
         self
     }
 

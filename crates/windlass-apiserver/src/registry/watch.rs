@@ -47,7 +47,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if !call.route.name.is_empty() {
         // The `/watch/` prefix with a name watches only that object.
         expect_name(&call.query, &call.route.name)?;
-        options.selection = options.selection.of_name(&call.route.name);
+        options.selection = options.selection.or_name(&call.route.name);
     }
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
     call.expect_namespace()?;

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::json;
 
-use crate::fixtures::{group, labelled, secret, widget, widgets_path};
+use crate::fixtures::{group, labelled, pod, secret, widget, widgets_path};
 use crate::harness::{Api, MERGE_PATCH};
 
 #[tokio::test]
@@ -359,4 +359,20 @@ async fn a_field_selector_beside_a_name_selects_the_name() {
             assert_eq!(reply.text_at("/message"), why, "{selector}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_field_selector_beside_a_name_keeps_its_other_conditions() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&pods, pod("a")).await.is(201);
+    let watched =
+        format!("/api/v1/watch/namespaces/{ns}/pods/a?timeoutSeconds=1&fieldSelector=metadata.name%3Da");
+    let mut seen = Vec::new();
+    for phase in ["Pending", "Running"] {
+        let mut watch = api.watch(&format!("{watched},status.phase%3D{phase}")).await;
+        seen.push(watch.rest().await.into_iter().map(|event| event.kind).collect::<Vec<_>>());
+    }
+    assert_eq!(seen, [vec!["ADDED"], vec![]]);
 }

@@ -243,13 +243,16 @@ impl Stored {
         &self.attrs
     }
 
-    /// Returns an estimate of the memory that the object takes.
+    /// Returns an estimate of the memory that the object takes, together with the cached representations.
     pub fn weight(&self) -> usize {
         const OVERHEAD: usize = 320;
         /// A larger label set counts: few objects share the set.
         const SMALL: usize = 4 << 10;
         let labels = self.head.labels.weight();
-        OVERHEAD + self.json.len() + if labels > SMALL { labels } else { 0 }
+        let representations = self.representations.lock();
+        let representations: usize =
+            representations.iter().map(|(_, other)| OVERHEAD + other.json.len()).sum();
+        OVERHEAD + self.json.len() + representations + if labels > SMALL { labels } else { 0 }
     }
 
     /// Returns the same object with another resource version: the last state of a deleted object has the

@@ -206,6 +206,25 @@ fn history_is_kept_for_its_time_and_within_its_budget() {
 }
 
 #[test]
+fn the_budget_of_history_counts_converted_objects() {
+    let first_is_kept = |is_converted: bool| {
+        let store = Store::new(0, Retention { bytes: 12_000, ..Retention::default() });
+        let start = store.view().revision();
+        let mut expected = None;
+        for _ in 0..5 {
+            let stored = commit(&store, "a/x", expected, Some(&object("x"))).unwrap();
+            if is_converted {
+                represented(&stored, "v2", 4 << 10);
+            }
+            expected = Some(stored.rv);
+        }
+        matches!(store.log(&pods()).tail(start, 100), Tail::Events(_))
+    };
+    assert!(first_is_kept(false));
+    assert!(!first_is_kept(true), "four old objects with another form take more than 12 kB");
+}
+
+#[test]
 fn old_events_that_take_little_memory_are_forgotten_on_request() {
     let seconds = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let store = store();

@@ -101,7 +101,8 @@ async fn managers(call: &Call<'_>, wanted: &Value) -> Value {
 
 fn texts<'a>(spec: &'a Value, field: &str) -> impl Iterator<Item = String> + use<'a> {
     let values = spec.get(field).and_then(Value::as_array).into_iter().flatten();
-    values.filter_map(Value::as_str).map(str::to_owned)
+    // Go decodes null in a list of texts as an empty text.
+    values.map(|value| value.as_str().unwrap_or_default().to_owned())
 }
 
 /// Checks that a request with metadata is for the service account in the path.

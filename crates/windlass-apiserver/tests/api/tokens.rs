@@ -131,6 +131,16 @@ async fn the_keys_have_one_media_type() {
 }
 
 #[tokio::test]
+async fn null_is_an_audience_without_a_name() {
+    let api = Api::start();
+    let bot = bot(&api).await;
+    let reply = request(&api, &bot, json!({"audiences": [null]})).await.is(201);
+    assert_eq!(reply.at("/spec/audiences"), json!([""]));
+    let status = review(&api, &reply.text_at("/status/token"), &[]).await;
+    assert_ne!(status["authenticated"], true, "the token is for the server: {status}");
+}
+
+#[tokio::test]
 async fn a_review_is_for_audiences() {
     let api = Api::start();
     let bot = bot(&api).await;

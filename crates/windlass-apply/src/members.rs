@@ -115,8 +115,16 @@ macro_rules! serialized {
 }
 
 serialized! {
-    bool char i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 String Value
+    bool char i8 i16 i32 i64 isize u8 u16 u32 u64 usize f64 String Value
     ByteString Condition IntOrString MicroTime ObjectMeta OwnerReference Quantity Time
+}
+
+impl Member for f32 {
+    fn to_json(&self) -> serde_json::Result<Value> {
+        // The conversion to `f64` would add digits: 0.1 would become 0.10000000149011612.
+        let shortest: f64 = self.to_string().parse().map_err(serde_json::Error::custom)?;
+        Ok(shortest.into())
+    }
 }
 
 impl<T: Member> Member for Box<T> {

@@ -10,7 +10,7 @@ use k8s_openapi::{
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{json, to_value};
+use serde_json::{json, to_string, to_value};
 use windlass_apply::{
     ApplyConfiguration,
     core::v1::{container, pod_template_spec},
@@ -107,6 +107,22 @@ pub(crate) struct ZoneSpec {
 #[apply(crate = "windlass_apply")]
 pub(crate) struct BucketFields {
     pub region: String,
+}
+
+/// A number of 32 bits.
+#[derive(ApplyConfiguration, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[apply(crate = "windlass_apply")]
+pub(crate) struct Share {
+    pub share: f32,
+}
+
+#[test]
+fn a_number_of_32_bits_is_sent_as_it_is_written() {
+    let sent = |share: f32| to_string(&Share::apply().share(share)).unwrap();
+    assert_eq!(
+        [sent(0.1), sent(-2.5), sent(1e-7)],
+        [r#"{"share":0.1}"#, r#"{"share":-2.5}"#, r#"{"share":1e-7}"#]
+    );
 }
 
 #[test]

@@ -108,6 +108,10 @@ impl Handle for Api {
         self.metrics.authenticated(result, took);
     }
 
+    fn now(&self) -> Timestamp {
+        self.state.env.now()
+    }
+
     fn identity_of(&self, token: &str) -> Option<Identity> {
         self.state.identity_of(token)
     }

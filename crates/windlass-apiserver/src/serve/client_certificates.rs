@@ -1,9 +1,11 @@
 //! The check of client certificates.
 
+mod chain;
 mod issuers;
 mod possession;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
@@ -12,7 +14,9 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_cert::Certificate;
 
+pub(super) use self::chain::ClientChain;
 use self::issuers::Issuers;
 use super::CertificateAuthority;
 use super::listen::ListenErrorKind;
@@ -48,10 +52,9 @@ impl ClientCertificates {
         })
     }
 
-    /// Authenticates the holder of a certificate chain. An empty chain is no certificate.
-    pub(super) fn authenticate(&self, chain: &[CertificateDer<'_>]) -> ClientAuth {
+    /// Authenticates the holder of a certificate chain at the time `now`. An empty chain is no certificate.
+    fn authenticate(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> ClientAuth {
         let Some((certificate, intermediates)) = chain.split_first() else { return ClientAuth::NoOpinion };
-        let now = UnixTime::now();
         match self.verifier.verify_client_cert(certificate, intermediates, now) {
             Ok(_) => certificate_user(certificate),
             Err(_) if self.issuers.signed(certificate, now, self.algorithms.all) => {
@@ -63,6 +66,13 @@ impl ClientCertificates {
             }
         }
     }
+}
+
+/// Returns the seconds since 1970 at which a certificate is valid.
+fn validity(certificate: &Certificate) -> RangeInclusive<u64> {
+    let validity = &certificate.tbs_certificate.validity;
+    let (from, until) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
+    from.as_secs()..=until.as_secs()
 }
 
 impl fmt::Debug for ClientCertificates {

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use windlass_cork::cork;
 
-use super::client_certificates::ClientCertificates;
+use super::client_certificates::{ClientCertificates, ClientChain};
 use super::connection::{RequestFutures, drive};
 use super::door;
 use super::kubeconfig::kubeconfig;
@@ -334,6 +334,12 @@ fn auto_server(begun: RequestFutures) -> auto::Builder<RequestFutures> {
     server
 }
 
+/// Sets the options of an accepted connection.
+pub(super) fn tune(stream: &TcpStream) {
+    // Watch events are small writes that must not be delayed.
+    let _ = stream.set_nodelay(true);
+}
+
 /// Lets a client of HTTP/1 send the rest of the body of a refused request.
 fn drain(request: Request<Incoming>) {
     if request.version() < http::Version::HTTP_2 {
@@ -422,8 +428,7 @@ impl Accept {
 
     /// Begins TLS, and hands the connection to the runtime of the connections.
     async fn handshake(self, stream: TcpStream, watcher: Watcher) {
-        // Watch events are small writes that must not be delayed.
-        let _ = stream.set_nodelay(true);
+        tune(&stream);
         let is_local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
         let stranger = Arc::new(self.strangers.add());
         let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
@@ -435,8 +440,9 @@ impl Accept {
             return tracing::debug!("a TLS handshake failed");
         };
         // Before other silent connections arrive: the runtime of the connections may be busy.
-        let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
-        if matches!(client, ClientAuth::Verified(_)) {
+        let (chain, now) = (stream.get_ref().1.peer_certificates().unwrap_or_default(), self.handler.now());
+        let client = ClientChain::new(&self.clients, chain, now);
+        if matches!(*client.authenticate(&self.clients, now), ClientAuth::Verified(_)) {
             stranger.identify();
         }
         let runtime = self.runtime.clone();
@@ -455,7 +461,7 @@ impl Accept {
     async fn connection(
         self,
         mut stream: TlsStream<TcpStream>,
-        client: ClientAuth,
+        client: ClientChain,
         is_local: bool,
         stranger: Arc<Stranger>,
         watcher: Watcher,
@@ -492,7 +498,7 @@ impl Accept {
     async fn request(
         self,
         request: Request<Incoming>,
-        client: ClientAuth,
+        client: ClientChain,
         stranger: &Stranger,
     ) -> Response<Body> {
         if let Some(refusal) = malformed::refusal(&request) {
@@ -500,6 +506,7 @@ impl Accept {
             return refusal;
         }
         let since = Instant::now();
+        let client = client.authenticate(&self.clients, self.handler.now());
         let authenticated = authenticate(&client, request.headers(), |token| {
             let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());
             own.or_else(|| self.handler.identity_of(token))

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
+use jiff::Timestamp;
 
 use crate::auth::Identity;
 use crate::body::Body;
@@ -50,6 +51,11 @@ pub(crate) trait Handle: Send + Sync + 'static {
 
     /// Counts an attempt of authentication, with the duration.
     fn authenticated(&self, _result: &crate::auth::AuthenticationResult<'_>, _took: std::time::Duration) {}
+
+    /// Returns the time on the server's clock.
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
 
     /// Returns the user of a bearer token that this server issued.
     fn identity_of(&self, _token: &str) -> Option<Identity> {

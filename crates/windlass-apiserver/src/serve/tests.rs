@@ -34,6 +34,30 @@ impl Handle for Echo {
     }
 }
 
+/// Answers at a time that the test sets.
+#[derive(Default)]
+struct At(std::sync::atomic::AtomicI64);
+
+impl At {
+    fn set(&self, second: i64) {
+        self.0.store(second, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Handle for At {
+    fn handle(
+        self: Arc<Self>,
+        request: Request<RequestBody>,
+        identity: Identity,
+    ) -> BoxFuture<'static, Response<Body>> {
+        Arc::new(Echo).handle(request, identity)
+    }
+
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(self.0.load(std::sync::atomic::Ordering::Relaxed)).unwrap()
+    }
+}
+
 async fn text(response: Response<Body>) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
@@ -68,6 +92,16 @@ mod over_tls {
         user: Option<&ClientCertificate>,
         alpn: &[u8],
     ) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
+        connect_to(listening, listening.local_addr().ip(), user, alpn).await.unwrap()
+    }
+
+    /// Connects with a server whose certificate must name `address`.
+    async fn connect_to(
+        listening: &RunningListener,
+        address: std::net::IpAddr,
+        user: Option<&ClientCertificate>,
+        alpn: &[u8],
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<tokio::net::TcpStream>> {
         let mut roots = rustls::RootCertStore::empty();
         let pem = listening.authority().certificate_pem().as_bytes();
         roots.add(CertificateDer::from_pem_slice(pem).unwrap()).unwrap();
@@ -88,8 +122,7 @@ mod over_tls {
         };
         config.alpn_protocols = vec![alpn.to_vec()];
         let stream = tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap();
-        let name = ServerName::from(listening.local_addr().ip());
-        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(ServerName::from(address), stream).await
     }
 
     async fn get(
@@ -224,6 +257,38 @@ mod over_tls {
         edit(&stranger, &mut client, |tbs| (tbs.version, tbs.extensions) = (Version::V1, None));
         assert_eq!(get(&listening, Some(&client), None, "/").await.status().as_u16(), 401);
         listening.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_valid_from_its_first_to_its_last_second_on_one_connection() {
+        const FIRST: u32 = 1_000_000_000;
+        let clock = Arc::new(At::default());
+        let options = Listen::default().with_token("t0ken", Identity::user("robot"));
+        let listening = listen(Arc::clone(&clock) as Arc<dyn Handle>, options).await.unwrap();
+        let mut jane = listening.authority().client("jane", None).unwrap();
+        let time = |second: u32| {
+            Time::UtcTime(UtcTime::from_unix_duration(Duration::from_secs(second.into())).unwrap())
+        };
+        edit(listening.authority(), &mut jane, |tbs| {
+            (tbs.validity.not_before, tbs.validity.not_after) = (time(FIRST), time(FIRST + 60));
+        });
+        clock.set(i64::from(FIRST) - 1);
+        let io = TokioIo::new(connect(&listening, Some(&jane), b"http/1.1").await);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let expected = [(-1, 401), (0, 200), (60, 200), (61, 401), (30, 200)];
+        for (second, status) in expected {
+            clock.set(i64::from(FIRST) + second);
+            let request = Request::get("/").header("host", "localhost");
+            let response = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+            assert_eq!(response.status().as_u16(), status, "at second {second}");
+            text(response).await;
+        }
+        // The token of a request is not affected.
+        clock.set(i64::from(FIRST) + 61);
+        let request = Request::get("/").header("host", "localhost").header("authorization", "Bearer t0ken");
+        let response = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+        assert_eq!(text(response).await, "robot system:authenticated 0");
     }
 
     #[test]

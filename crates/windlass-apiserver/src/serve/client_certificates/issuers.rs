@@ -7,6 +7,8 @@ use x509_cert::Certificate;
 use x509_cert::ext::pkix::{ExtendedKeyUsage, NameConstraints};
 use x509_cert::spki::AlgorithmIdentifierOwned;
 
+use super::validity;
+
 const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
 const CLIENT_AUTHENTICATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
 /// Key usage, subject alternative names, basic constraints and extended key usage.
@@ -51,9 +53,7 @@ impl Issuers {
 }
 
 fn is_valid_at(certificate: &Certificate, now: UnixTime) -> bool {
-    let validity = &certificate.tbs_certificate.validity;
-    let (from, until) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
-    (from.as_secs()..=until.as_secs()).contains(&now.as_secs())
+    validity(certificate).contains(&now.as_secs())
 }
 
 /// Returns whether no extension forbids the use by a client. A critical extension that is not known does.

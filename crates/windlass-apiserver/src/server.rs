@@ -321,6 +321,9 @@ impl Server {
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<RunningListener, ListenError> {
+        let state = &self.api.state;
+        let service = IpAddr::from(state.service_range.first());
+        let options = options.also_at(state.advertise_address.into_iter().chain([service]));
         let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
         self.api.state.tokens.add(listening.tokens());
         let authority = listening.authority().certificate_pem();

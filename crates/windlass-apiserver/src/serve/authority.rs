@@ -1,5 +1,6 @@
 //! The certificate authority of a listener.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rcgen::{
@@ -10,9 +11,6 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::ec_key::sec1_pem;
 use super::server_certificate::ServerCertificate;
-
-/// The cluster address of the service `kubernetes`.
-const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 /// A certificate authority that signs the certificates of a listener and of the listener's clients.
 pub struct CertificateAuthority {
@@ -128,14 +126,12 @@ impl CertificateAuthority {
         })
     }
 
-    /// Issues a certificate for the server: for loopback, the names in the cluster, and `address`.
-    pub(super) fn server(&self, address: IpAddr) -> Result<ServerCertificate, CertificateError> {
+    /// Issues a certificate for the server: for loopback, the names in the cluster, and `addresses`.
+    pub(super) fn server(&self, addresses: &[IpAddr]) -> Result<ServerCertificate, CertificateError> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-        let mut addresses =
-            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), IpAddr::from(SERVICE_ADDRESS)];
-        if !address.is_unspecified() {
-            addresses.push(address);
-        }
+        let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+        let others = addresses.iter().copied().filter(|address| !address.is_unspecified());
+        let addresses: BTreeSet<IpAddr> = loopback.into_iter().chain(others).collect();
         let mut params =
             CertificateParams::new(names.map(str::to_owned)).map_err(CertificateErrorKind::Create)?;
         params.subject_alt_names.extend(addresses.into_iter().map(SanType::IpAddress));

@@ -73,6 +73,8 @@ pub struct Listen {
     tokens: Tokens,
     certificate: Option<ServerCertificate>,
     client_authorities: Vec<CertificateDer<'static>>,
+    /// Further addresses of the server, for the certificate.
+    addresses: Vec<IpAddr>,
 }
 
 impl Default for Listen {
@@ -92,6 +94,7 @@ impl Listen {
             tokens: Tokens::default(),
             certificate: None,
             client_authorities: Vec::new(),
+            addresses: Vec::new(),
         }
     }
 
@@ -108,7 +111,8 @@ impl Listen {
     }
 
     /// Presents `certificate` to clients. By default, the listener's own [authority](RunningListener::authority)
-    /// issues a certificate.
+    /// issues a certificate for the address, the [advertised address](crate::ServerBuilder::advertise_address) and the address of
+    /// the Service `kubernetes`.
     pub fn certificate(mut self, certificate: ServerCertificate) -> Self {
         self.certificate = Some(certificate);
         self
@@ -122,6 +126,12 @@ impl Listen {
     pub fn client_authorities(mut self, pem: &[u8]) -> Result<Self, CertificateTextError> {
         self.client_authorities.extend(server_certificate::certificates(pem)?);
         Ok(self)
+    }
+
+    /// Adds `addresses` to the certificate that the listener's own authority issues.
+    pub(crate) fn also_at(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.addresses.extend(addresses);
+        self
     }
 
     /// Refuses requests without credentials with 401, instead of treating the client as `system:anonymous`.
@@ -272,7 +282,10 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
     let clients = Arc::new(ClientCertificates::of(&authority, &options.client_authorities)?);
     let certificate = match options.certificate {
         Some(certificate) => certificate,
-        None => authority.server(address.ip())?,
+        None => {
+            let addresses = [&[address.ip()], options.addresses.as_slice()].concat();
+            authority.server(&addresses)?
+        }
     };
     let config = server_config(certificate, Arc::clone(&clients))?;
     let tokens = Arc::new(options.tokens);

@@ -41,14 +41,17 @@ impl ServerCertificate {
         })
     }
 
-    /// Issues a certificate for `address`, loopback and the names of the server in the cluster. The
+    /// Issues a certificate for `addresses`, loopback and the names of the server in the cluster. The
     /// certificate of the new authority follows.
+    ///
+    /// Clients in pods use the address of the Service `kubernetes`, which is the first address of the
+    /// [range of services](crate::ServiceClusterIpRange::first).
     ///
     /// # Errors
     /// A key or a certificate cannot be created.
-    pub fn generate(address: IpAddr) -> Result<Self, CertificateError> {
+    pub fn generate(addresses: &[IpAddr]) -> Result<Self, CertificateError> {
         let authority = CertificateAuthority::generate()?;
-        let mut certificate = authority.server(address)?;
+        let mut certificate = authority.server(addresses)?;
         certificate.chain.push(authority.certificate_der().clone());
         Ok(certificate)
     }

@@ -291,6 +291,20 @@ mod over_tls {
         assert_eq!(text(response).await, "robot system:authenticated 0");
     }
 
+    #[tokio::test]
+    async fn the_certificate_names_the_service_and_the_advertised_address() {
+        let range = "10.20.0.0/28".parse().unwrap();
+        let advertised = std::net::IpAddr::from([192, 0, 2, 7]);
+        let server = crate::Server::builder().service_range(range).advertise_address(advertised);
+        let listening = server.build().unwrap().listen(Listen::default()).await.unwrap();
+        for address in [advertised, [10, 20, 0, 1].into(), listening.local_addr().ip()] {
+            let connected = connect_to(&listening, address, None, b"h2").await;
+            assert!(connected.is_ok(), "{address}: {connected:?}");
+        }
+        let other = connect_to(&listening, [10, 0, 0, 1].into(), None, b"h2").await;
+        assert!(other.is_err(), "no service has the address");
+    }
+
     #[test]
     fn a_new_client_waits_for_no_request_of_other_clients() {
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

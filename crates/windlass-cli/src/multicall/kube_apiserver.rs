@@ -262,7 +262,9 @@ impl KubeApiserver {
             (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
             _ if in_folder.0.exists() && in_folder.1.exists() => in_folder,
             _ => {
-                let certificate = ServerCertificate::generate(ip)?;
+                let service = IpAddr::from(self.service_cluster_ip_range.first());
+                let addresses: Vec<_> = [ip, service].into_iter().chain(self.advertise_address).collect();
+                let certificate = ServerCertificate::generate(&addresses)?;
                 if let Err(error) = write_certificate(&certificate, &in_folder.0, &in_folder.1) {
                     let folder = self.cert_dir.display();
                     Output::stderr()

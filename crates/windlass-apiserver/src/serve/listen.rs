@@ -1,6 +1,7 @@
 //! The TLS listener: HTTP/1.1 and HTTP/2 on one port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -196,6 +197,8 @@ pub struct RunningListener {
     kubeconfig: String,
     tokens: Arc<Tokens>,
     stopping: CancellationToken,
+    /// Cancelled when the connections that are still open are closed.
+    closing: CancellationToken,
     accepting: JoinHandle<Option<GracefulShutdown>>,
     conversations: TaskTracker,
 }
@@ -235,14 +238,17 @@ impl RunningListener {
         self.stopping.clone().cancelled_owned()
     }
 
-    /// Closes the port, ends watches and the streams of pods, and waits up to five seconds for requests in flight.
+    /// Closes the port, ends watches and the streams of pods, and waits up to five seconds for requests in flight. Then closes the
+    /// connections that are still open, and drops their requests.
     pub async fn shutdown(mut self) {
         self.stopping.cancel();
         self.conversations.close();
         if let Ok(Some(connections)) = (&mut self.accepting).await {
-            // Connections that are still open then are closed.
-            let all = join(connections.shutdown(), self.conversations.wait());
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
+            let mut all = pin!(join(connections.shutdown(), self.conversations.wait()));
+            if tokio::time::timeout(DRAIN_TIMEOUT, &mut all).await.is_err() {
+                self.closing.cancel();
+                all.await;
+            }
         }
     }
 }
@@ -289,7 +295,8 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
     };
     let config = server_config(certificate, Arc::clone(&clients))?;
     let tokens = Arc::new(options.tokens);
-    let (stopping, conversations) = (CancellationToken::new(), TaskTracker::new());
+    let (stopping, closing) = (CancellationToken::new(), CancellationToken::new());
+    let conversations = TaskTracker::new();
     let accept = Accept {
         acceptor: TlsAcceptor::from(Arc::new(config)),
         clients,
@@ -297,6 +304,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
         tokens: Arc::downgrade(&tokens),
         anonymous: options.anonymous,
         stopping: stopping.clone(),
+        closing: closing.clone(),
         conversations: conversations.clone(),
         strangers: Strangers::new(MAX_STRANGERS),
         runtime: Runtime::current(),
@@ -309,6 +317,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
         authority,
         tokens,
         stopping,
+        closing,
         accepting,
         conversations,
     })
@@ -397,6 +406,7 @@ struct Accept {
     /// True if requests without credentials are answered.
     anonymous: bool,
     stopping: CancellationToken,
+    closing: CancellationToken,
     /// The connections that have switched to another protocol.
     conversations: TaskTracker,
     strangers: Strangers,
@@ -482,7 +492,7 @@ impl Accept {
         if let Err(error) = self.take_over(stream.get_mut().0).await {
             return tracing::debug!(%error, "cannot keep a connection");
         }
-        let begun = RequestFutures::default();
+        let (begun, closing) = (RequestFutures::default(), self.closing.clone());
         let server = auto_server(begun.clone());
         let asking = Arc::clone(&stranger);
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
@@ -503,6 +513,7 @@ impl Accept {
             ended = drive(watcher.watch(connection), begun, hand) => if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended early");
             },
+            () = closing.cancelled() => tracing::debug!("a connection is closed, because the server stops"),
             () = stranger.closed() => tracing::debug!("a connection without a user gives way"),
             () = no_request(&stranger) => tracing::debug!("a connection without a request ends"),
         }
@@ -563,7 +574,9 @@ impl Accept {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
         });
         let response = self.handler.handle(request, identity).await;
-        let Self { conversations, stopping, .. } = self;
-        switch.answer(response, stopping, |conversation| drop(conversations.spawn(conversation)))
+        let Self { conversations, stopping, closing, .. } = self;
+        switch.answer(response, stopping, |conversation| {
+            drop(conversations.spawn(closing.run_until_cancelled_owned(conversation)));
+        })
     }
 }

@@ -49,7 +49,7 @@ impl Switch {
         }
         let response = response.map(|body| body.until(|| stop.cancelled_owned()));
         match websocket.zip(connection) {
-            Some((websocket, connection)) => websocket.answer(response, connection),
+            Some((websocket, connection)) => websocket.answer(response, connection, spawn),
             None => response,
         }
     }

@@ -58,6 +58,35 @@ impl Handle for At {
     }
 }
 
+/// Begins to answer, and then waits for ever; `/events` has events without end. Says when a request begins; the receivers learn when the
+/// request is dropped.
+struct Waiting(tokio::sync::mpsc::UnboundedSender<tokio::sync::oneshot::Receiver<()>>);
+
+impl Handle for Waiting {
+    fn handle(
+        self: Arc<Self>,
+        request: Request<RequestBody>,
+        _identity: Identity,
+    ) -> BoxFuture<'static, Response<Body>> {
+        async move {
+            let (held, dropped) = tokio::sync::oneshot::channel();
+            self.0.send(dropped).unwrap();
+            if request.uri().path() == "/events" {
+                let events = futures::stream::repeat_with(move || {
+                    let _held = &held;
+                    Bytes::from_static(b"{}\n")
+                });
+                let mut response = Response::new(Body::stream(events));
+                response.extensions_mut().insert(crate::body::Messages::Events);
+                return response;
+            }
+            let _held = held;
+            std::future::pending().await
+        }
+        .boxed()
+    }
+}
+
 async fn text(response: Response<Body>) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
@@ -303,6 +332,56 @@ mod over_tls {
         }
         let other = connect_to(&listening, [10, 0, 0, 1].into(), None, b"h2").await;
         assert!(other.is_err(), "no service has the address");
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_closes_requests_that_do_not_end() {
+        let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
+        let listening = listen(Arc::new(Waiting(begin)), Listen::default()).await.unwrap();
+        let mut clients = Vec::new();
+        for alpn in [&b"h2"[..], b"http/1.1"] {
+            let io = TokioIo::new(connect(&listening, None, alpn).await);
+            let request = Request::get("https://localhost/").header("host", "localhost");
+            let request = request.body(Full::<Bytes>::default()).unwrap();
+            clients.push(if alpn == b"h2" {
+                let (mut sender, connection) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+                tokio::spawn(connection);
+                tokio::spawn(sender.send_request(request))
+            } else {
+                let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+                tokio::spawn(connection);
+                tokio::spawn(sender.send_request(request))
+            });
+        }
+        let mut requests = [begun.recv().await.unwrap(), begun.recv().await.unwrap()];
+        // The five seconds pass at once.
+        tokio::time::pause();
+        listening.shutdown().await;
+        tokio::time::resume();
+        for request in &mut requests {
+            let ended = request.try_recv();
+            assert_eq!(ended, Err(tokio::sync::oneshot::error::TryRecvError::Closed), "the request goes on");
+        }
+        for client in clients {
+            assert!(client.await.unwrap().is_err(), "a request without an answer");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_closes_a_websocket_whose_client_does_not_read() {
+        let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
+        let listening = listen(Arc::new(Waiting(begin)), Listen::default()).await.unwrap();
+        let stream = connect(&listening, None, b"http/1.1").await;
+        let url = "wss://localhost/events";
+        let (_socket, response) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+        assert_eq!(response.status().as_u16(), 101);
+        let mut request = begun.recv().await.unwrap();
+        // The five seconds pass at once.
+        tokio::time::pause();
+        listening.shutdown().await;
+        tokio::time::resume();
+        assert_eq!(request.try_recv(), Err(tokio::sync::oneshot::error::TryRecvError::Closed));
     }
 
     #[test]

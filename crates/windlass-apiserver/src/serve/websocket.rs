@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::{SinkExt, StreamExt};
 use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
@@ -69,8 +70,13 @@ impl WebSocket {
     /// Sends the events of a watch, or a log, over the WebSocket. Any other response is returned unchanged.
     ///
     /// A watch has no subprotocols, and answers with the offered subprotocol; several offers are 400. A log
-    /// answers 403 if the log knows none of the offered subprotocols.
-    pub(super) fn answer(self, response: Response<Body>, connection: OnUpgrade) -> Response<Body> {
+    /// answers 403 if the log knows none of the offered subprotocols. `spawn` runs the conversation over the WebSocket.
+    pub(super) fn answer(
+        self,
+        response: Response<Body>,
+        connection: OnUpgrade,
+        spawn: impl FnOnce(BoxFuture<'static, ()>),
+    ) -> Response<Body> {
         let Some(sent_as) = response.extensions().get::<Messages>().copied() else { return response };
         if response.status() != StatusCode::OK || response.headers().contains_key(CONTENT_ENCODING) {
             return response;
@@ -95,11 +101,11 @@ impl WebSocket {
         if let Some(protocol) = protocol.and_then(|protocol| HeaderValue::try_from(protocol).ok()) {
             head.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
         }
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             if let Err(error) = send(connection, body, format).await {
                 tracing::debug!(%error, "a WebSocket ended early");
             }
-        });
+        }));
         Response::from_parts(head, Body::empty())
     }
 

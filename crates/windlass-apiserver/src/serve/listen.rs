@@ -14,6 +14,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls_pki_types::CertificateDer;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle as Runtime;
 use tokio::task::JoinHandle;
@@ -46,6 +47,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// The time limit for the answer to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a connection is silent before TCP probes the client; the real server's figure.
+const PROBES_AFTER: Duration = Duration::from_secs(180);
+/// The time between two probes; the real server's figure.
+const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// The limit of the headers of a request, in bytes; the real server's figure.
 const HEADER_BYTES: u32 = 1 << 20;
 /// The limit of the headers of an HTTP/1.1 request, as a number.
@@ -360,6 +365,9 @@ fn auto_server(begun: RequestFutures) -> auto::Builder<RequestFutures> {
 pub(super) fn tune(stream: &TcpStream) {
     // Watch events are small writes that must not be delayed.
     let _ = stream.set_nodelay(true);
+    // Nothing else finds out that the client of a silent HTTP/1.1 watch has lost the network.
+    let probes = TcpKeepalive::new().with_time(PROBES_AFTER).with_interval(PROBE_INTERVAL);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&probes);
 }
 
 /// Lets a client of HTTP/1 send the rest of the body of a refused request.

@@ -493,6 +493,18 @@ mod over_tls {
     }
 
     #[tokio::test]
+    async fn accepted_connections_are_probed() {
+        let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (accepted, _client) =
+            tokio::join!(listener.accept(), tokio::net::TcpStream::connect(address));
+        let (stream, _) = accepted.unwrap();
+        listen::tune(&stream);
+        let socket = socket2::SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap() && stream.nodelay().unwrap());
+    }
+
+    #[tokio::test]
     async fn headers_may_have_a_megabyte() {
         let listening = echo().await;
         let long = "x".repeat(300_000);

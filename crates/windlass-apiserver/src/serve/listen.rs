@@ -27,6 +27,7 @@ use windlass_cork::cork;
 use super::client_certificates::{ClientCertificates, ClientChain};
 use super::connection::{RequestFutures, drive};
 use super::door;
+use super::in_flight::InFlightBody;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};
@@ -511,8 +512,10 @@ impl Accept {
             }
             let (accept, client, stranger) = (self.clone(), client.clone(), Arc::clone(&asking));
             async move {
-                let _in_flight = stranger.begin();
-                Ok::<_, std::convert::Infallible>(accept.request(request, client, &stranger).await)
+                let in_flight = stranger.begin();
+                let response = accept.request(request, client, &stranger).await;
+                let response = response.map(|body| InFlightBody::new(body, in_flight));
+                Ok::<_, std::convert::Infallible>(response)
             }
         });
         let (stream, hand) = cork(stream);

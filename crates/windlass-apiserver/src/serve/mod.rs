@@ -12,6 +12,7 @@ mod client_certificates;
 mod connection;
 mod ec_key;
 mod freed_memory;
+mod in_flight;
 mod kubeconfig;
 mod listen;
 mod malformed;

@@ -493,6 +493,31 @@ mod over_tls {
     }
 
     #[tokio::test]
+    async fn a_connection_with_a_reply_in_progress_is_not_silent() {
+        let listening = echo().await;
+        let io = TokioIo::new(connect(&listening, None, b"h2").await);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+        tokio::spawn(connection);
+        let get = |path: &str| {
+            let uri = format!("https://localhost{path}");
+            Request::get(uri).body(Full::<Bytes>::default()).unwrap()
+        };
+        let mut watch = sender.send_request(get("/watch")).await.unwrap().into_body();
+        assert_eq!(watch.frame().await.unwrap().unwrap().into_data().unwrap(), "first");
+        let later = connect(&listening, None, b"h2").await;
+        let mut silent = Vec::new();
+        for _ in 0..700 {
+            silent.push(tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap());
+        }
+        let limit = stretched(Duration::from_secs(20));
+        tokio::time::timeout(limit, closed(later)).await.expect("a later silent connection is closed");
+        let answer = sender.send_request(get("/")).await;
+        assert_eq!(answer.expect("the connection stays open").status().as_u16(), 200);
+        assert!(watch.frame().now_or_never().is_none(), "the watch goes on");
+    }
+
+    #[tokio::test]
     async fn accepted_connections_are_probed() {
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let address = listener.local_addr().unwrap();

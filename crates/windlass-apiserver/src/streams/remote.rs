@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::channel::{self, Version};
 use super::conversation::{Limits, converse};
 use super::handshake::{Remote, SpdyVersion};
-use super::outlet::{Gone, Outlet, Piece, queue};
+use super::outlet::{Gone, Outlet, Packet, Piece, queue};
 use super::resize::Resizes;
 use super::status::{self, End};
 use super::{socket, spdy};
@@ -88,12 +88,17 @@ async fn over_websocket(connection: Connection, version: Version, program: Progr
 
 async fn over_spdy(connection: Connection, version: SpdyVersion, program: Program, limits: &Limits) {
     let (reader, writer) = tokio::io::split(connection);
-    let spdy::Opened { read, write, mut streams, held } = spdy::open(reader, writer, limits);
+    let spdy::Opened { read, write, streams, held } = spdy::open(reader, writer, limits);
     let work = async {
-        let _held = held;
+        // Dropped at the end of the work, because streams keep the connection open.
+        let (mut streams, held) = (streams, held);
         match timeout(STREAMS_WITHIN, accept(&mut streams, version, program.streams)).await {
             Ok(Some(client)) => {
-                let _ = serve(client, program, limits).await;
+                tokio::select! {
+                    biased;
+                    () = refuse(&mut streams, &held) => {}
+                    _ = serve(client, program, limits) => {}
+                }
             }
             Ok(None) => {}
             Err(_) => tracing::debug!("timed out waiting for client to create streams"),
@@ -134,6 +139,15 @@ async fn accept(
         error: error?.outlet,
         has_status: version.has_status,
     })
+}
+
+/// Refuses all further streams of the client.
+async fn refuse(opened: &mut mpsc::Receiver<spdy::Stream>, queue: &mpsc::Sender<Packet>) {
+    while let Some(stream) = opened.recv().await {
+        // Fails if the client has left.
+        let _ = queue.send(Packet::Binary(spdy::refusal(stream.id))).await;
+    }
+    pending().await
 }
 
 /// Passes bytes on in both directions until the program has ended, and tells the client how.

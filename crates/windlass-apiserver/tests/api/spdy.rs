@@ -132,6 +132,22 @@ async fn a_command_has_a_stream_for_each_of_its_own() {
 }
 
 #[tokio::test]
+async fn streams_that_a_command_does_not_have_are_refused_and_do_not_keep_the_connection() {
+    let (api, pods) = Host::serve().await;
+    let path = format!("{pods}/web/exec?stdin=1&stdout=1&container=c&command=cat");
+    let (_, mut client) = upgrade(&api, &path, "v4.channel.k8s.io").await;
+    for (id, kind) in [(1, "error"), (3, "stdin"), (5, "stdout"), (7, "stdout"), (9, "stderr"), (11, "new")] {
+        client.open(id, &[("streamtype", kind)]).await;
+    }
+    client.receive(|client| client.refused.len() == 3).await;
+    assert_eq!(client.refused, [7, 9, 11]);
+    client.send(3, b"hello", true).await;
+    // Until the server closes the connection.
+    client.receive(|_| false).await;
+    assert_eq!((client.text(5), client.closed), ("hello".to_owned(), vec![5, 1]));
+}
+
+#[tokio::test]
 async fn an_unknown_version_is_refused_with_the_known_ones() {
     let (api, pods) = Host::serve().await;
     let path = format!("{pods}/web/exec?stdout=1&container=c&command=true");

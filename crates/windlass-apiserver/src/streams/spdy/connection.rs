@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::frame::{self, Frame, FrameReader, PROTOCOL_ERROR, REFUSED_STREAM};
+use super::frame::{self, Frame, FrameReader, PROTOCOL_ERROR};
 use super::headers::{Headers, NoHeaders};
 use crate::streams::conversation::Limits;
 use crate::streams::outlet::{Address, Outlet, Packet, Piece, queue};
@@ -170,7 +170,7 @@ impl Router {
         }
         self.last = id;
         let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-            return self.send(frame::reset(id, REFUSED_STREAM)).await;
+            return self.send(frame::refusal(id)).await;
         };
         self.streams.retain(|_, inlet| inlet.is_used());
         let (sender, data) = mpsc::channel(STREAM_PIECES);

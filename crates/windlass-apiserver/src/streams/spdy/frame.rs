@@ -26,7 +26,7 @@ const FLAG_FIN: u8 = 1;
 /// The status of a reset: the stream is not known or does not take part in the protocol.
 pub(in crate::streams) const PROTOCOL_ERROR: u32 = 1;
 /// The status of a reset: the stream is refused before any processing.
-pub(in crate::streams) const REFUSED_STREAM: u32 = 3;
+const REFUSED_STREAM: u32 = 3;
 
 /// A frame of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,6 +196,11 @@ pub(super) fn reset(id: u32, status: u32) -> Bytes {
     frame.put_u32(id);
     frame.put_u32(status);
     frame.freeze()
+}
+
+/// Writes a frame that refuses a stream.
+pub(in crate::streams) fn refusal(id: u32) -> Bytes {
+    reset(id, REFUSED_STREAM)
 }
 
 /// Writes the answer to a ping.

@@ -90,6 +90,9 @@ impl Authorizer {
 
     /// Returns the rules of a user in a namespace, and the text of errors about missing roles.
     pub fn rules_for(&self, store: &Store, identity: &Identity, namespace: &str) -> (Vec<Rule>, String) {
+        if self.always {
+            return (Rule::everything().into(), String::new());
+        }
         self.rbac.rules_for(store, identity, namespace)
     }
 

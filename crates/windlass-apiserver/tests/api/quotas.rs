@@ -254,3 +254,24 @@ async fn a_write_that_fails_charges_nothing() {
     api.post(&maps, json!({"metadata": {"name": "a"}})).await.is(409);
     assert_eq!(used(&api.get(&path).await), json!({"configmaps": "1"}));
 }
+
+#[tokio::test]
+async fn the_first_update_of_a_new_claim_stores_the_phase_with_and_without_a_quota() {
+    let api = Api::start();
+    for with_quota in [false, true] {
+        let ns = api.namespace_named(&format!("ns-{}-{with_quota}", api.id)).await;
+        if with_quota {
+            quota(&api, &ns, "claims", json!({"hard": {"persistentvolumeclaims": "9"}})).await;
+        }
+        let claims = format!("/api/v1/namespaces/{ns}/persistentvolumeclaims");
+        let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+        let created = api.post(&claims, json!({"metadata": {"name": "c"}, "spec": spec})).await.is(201);
+        let mut versions = vec![created.text_at("/metadata/resourceVersion")];
+        for _ in 0..2 {
+            let same = api.patch(&format!("{claims}/c"), MERGE_PATCH, json!({})).await.is(200);
+            versions.push(same.text_at("/metadata/resourceVersion"));
+        }
+        assert_ne!(versions[0], versions[1], "with a quota: {with_quota}");
+        assert_eq!(versions[1], versions[2], "with a quota: {with_quota}");
+    }
+}

@@ -206,13 +206,17 @@ pub(in crate::registry) async fn commit(
     object: Option<&Value>,
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
 ) -> Result<Arc<Stored>, CommitError> {
-    let now = state.env.now();
-    let labels = state.store.labels();
-    let draft = object.map(|object| match expected {
+    let draft = object.map(|object| draft(state, resource, expected, object));
+    commit_draft(state, resource, key, expected, draft, guard).await
+}
+
+/// Makes an object ready to be stored: a new object, or the next version of the object that is `expected`.
+fn draft(state: &State, resource: &Resource, expected: Option<u64>, object: &Value) -> Draft {
+    let (labels, now) = (state.store.labels(), state.env.now());
+    match expected {
         None => resource.draft_new(object, labels, now),
         Some(_) => resource.draft(object, labels, now),
-    });
-    commit_draft(state, resource, key, expected, draft, guard).await
+    }
 }
 
 /// Works like [`commit`], together with the charges to the quotas of the namespace. Charges are computed
@@ -231,8 +235,7 @@ pub(super) async fn commit_charged(
         if charges.is_empty() {
             return commit(state, resource, key, expected, object, guard).await;
         }
-        let now = state.env.now();
-        let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
+        let draft = object.map(|object| draft(state, resource, expected, object));
         match commit_drafts(state, resource, key, expected, draft, charges, &guard).await {
             Err(CommitError::QuotaConflict) => {
                 charged.charges =

@@ -1,5 +1,6 @@
 //! Webhook configurations, read once and used for every write.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,8 +19,14 @@ use crate::wire::ApiError;
 
 const DEFAULT_TIMEOUT: u64 = 10;
 
+/// The identity of a webhook, while configurations change.
+pub(super) type HookId = (String, String, usize);
+
 /// A webhook of a configuration.
 pub(super) struct Hook {
+    /// The identity among all webhooks: the names of the configuration and the webhook, and the number of earlier webhooks of the
+    /// same name in the configuration.
+    pub(super) id: HookId,
     pub(super) name: String,
     pub(super) endpoint: Endpoint,
     pub(super) criteria: Criteria,
@@ -85,19 +92,26 @@ impl Hook {
 /// configuration order.
 pub(super) fn hooks(view: &View, configurations: &ResourceId) -> Vec<Hook> {
     let mut hooks = Vec::new();
-    for (_, stored) in view.range(configurations, None) {
+    for (key, stored) in view.range(configurations, None) {
         let configuration = stored.value();
-        hooks.extend(configuration["webhooks"].as_array().into_iter().flatten().map(hook));
+        let mut named: HashMap<&str, usize> = HashMap::new();
+        for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
+            let name = webhook["name"].as_str().unwrap_or_default();
+            let earlier = named.entry(name).or_default();
+            hooks.push(hook((key.to_string(), name.to_owned(), *earlier), webhook));
+            *earlier += 1;
+        }
     }
     hooks
 }
 
-fn hook(webhook: &Value) -> Hook {
+fn hook(id: HookId, webhook: &Value) -> Hook {
     let text = |field: &str| webhook[field].as_str().unwrap_or_default();
     let versions = texts(&webhook["admissionReviewVersions"]);
     let known = |version: &String| ["v1", "v1beta1"].into_iter().find(|known| known == version);
     Hook {
-        name: text("name").to_owned(),
+        name: id.1.clone(),
+        id,
         endpoint: Endpoint::of(&webhook["clientConfig"]),
         criteria: Criteria::of_webhook(webhook),
         conditions: Conditions::of_webhook(webhook),

@@ -36,7 +36,7 @@ impl Webhooks {
         rounds.webhooks.begin(object.as_deref());
         // The object stays in the version of the last webhook until a webhook needs another version.
         let mut last = Shown::AsRequested;
-        for (index, hook) in hooks.iter().enumerate() {
+        for hook in hooks.iter() {
             let objects = Objects { new: object.as_deref(), old };
             let Some(shown) = matching::matches(&hook.criteria, request, objects, around)? else { continue };
             let versions = (last.resource(request), shown.resource(request));
@@ -46,7 +46,7 @@ impl Webhooks {
             {
                 continue;
             }
-            if rounds.webhooks.skips(&index) {
+            if rounds.webhooks.skips(&hook.id) {
                 continue;
             }
             let (from, to) = (last.resource(request), shown.resource(request));
@@ -85,7 +85,7 @@ impl Webhooks {
                 rounds.require();
             }
             if hook.is_reinvoked {
-                rounds.webhooks.add(index);
+                rounds.webhooks.add(hook.id.clone());
             }
             if let (Some(object), Some(changed)) = (&mut object, changed) {
                 **object = changed;

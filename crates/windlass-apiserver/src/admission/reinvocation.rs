@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::configuration::HookId;
+
 /// The rounds of mutating admission of a request.
 #[derive(Default)]
 pub(crate) struct Reinvocation {
@@ -11,8 +13,8 @@ pub(crate) struct Reinvocation {
     is_needed: bool,
     /// The policies, by policy, binding and parameters.
     pub(super) policies: Invoked<PolicyKey>,
-    /// The webhooks, by their indexes.
-    pub(super) webhooks: Invoked<usize>,
+    /// The webhooks, by their identities: the configurations may change between the rounds.
+    pub(super) webhooks: Invoked<HookId>,
 }
 
 /// The identity of an evaluation of a policy: the names of the policy and the binding, and the namespace and the name of the

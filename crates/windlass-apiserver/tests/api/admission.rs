@@ -661,6 +661,42 @@ async fn a_webhook_is_called_again_if_a_later_one_changed_the_object() {
     .assert_eq(&lines(&hook.paths()));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_new_in_the_second_round_is_not_called() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let (configured, is_configured) = std::sync::mpsc::channel();
+    let is_configured = std::sync::Mutex::new(is_configured);
+    let hook = Webhook::start(move |path, _| match path {
+        "/changes" => {
+            tokio::task::block_in_place(|| is_configured.lock().unwrap().recv().unwrap());
+            Answer::patch(json!([{"op": "add", "path": "/data/changed", "value": "yes"}]))
+        }
+        _ => Answer::allow(),
+    })
+    .await;
+    let webhook = |name: &str, policy: &str| {
+        json!({
+            "name": format!("{name}.webhook.test"), "clientConfig": format!("/{name}"),
+            "rules": config_maps("CREATE"), "reinvocationPolicy": policy
+        })
+    };
+    let webhooks = json!([webhook("again", "IfNeeded"), webhook("changes", "Never")]);
+    hook.configure(&api, "mutating", "b", webhooks).await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let create = api.post(&path, json!({"metadata": {"name": "a"}, "data": {"k": "v"}}));
+    let configure = async {
+        while hook.seen("/changes").is_empty() {
+            tokio::task::yield_now().await;
+        }
+        hook.configure(&api, "mutating", "a", json!([webhook("new", "IfNeeded")])).await;
+        configured.send(()).unwrap();
+    };
+    let (created, ()) = tokio::join!(create, configure);
+    created.is(201);
+    assert_eq!(hook.paths(), ["/again", "/changes", "/again"]);
+}
+
 #[tokio::test]
 async fn selectors_choose_by_the_labels_of_namespaces_and_of_either_object() {
     let api = Api::start();

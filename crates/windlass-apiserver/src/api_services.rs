@@ -1,13 +1,14 @@
 //! The APIServices of the group versions that this server serves.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::meta;
 use crate::resource::ServedResources;
 use crate::state::State;
-use crate::store::{Draft, Write};
+use crate::store::{CommitError, Draft, Write};
 use windlass_kinds::kind_names::API_SERVICE;
 use windlass_kinds::resources::API_SERVICES;
 
@@ -84,17 +85,29 @@ fn local(
 }
 
 /// Creates and removes the APIServices of custom resources, to agree with the served resources.
-pub(crate) fn follow(state: &State, served: &ServedResources) {
+pub(crate) fn follow(state: &State) {
+    loop {
+        let served = state.served.load_full();
+        // Clients write APIServices, and definitions change, at the same time.
+        if follow_once(state, &served) && Arc::ptr_eq(&served, &state.served.load_full()) {
+            return;
+        }
+    }
+}
+
+/// Returns false if another write of an APIService came first.
+fn follow_once(state: &State, served: &ServedResources) -> bool {
     let Some(resource) = state.builtin.builtin(&API_SERVICES, "v1") else {
-        return;
+        return true;
     };
     let view = state.store.view();
     let mut wanted: BTreeSet<String> = BTreeSet::new();
     let now = state.env.now();
-    let commit = |key: &str, expected: Option<u64>, draft: Option<Draft>| {
+    let mut is_done = true;
+    let mut commit = |key: &str, expected: Option<u64>, draft: Option<Draft>| {
         let write = Write { id: &resource.storage, key, expected, draft, now };
-        // A client that writes an APIService at the same time wins.
-        let _ = state.store.commit_now(write, |_| Ok(()));
+        let committed = state.store.commit_now(write, |_| Ok(()));
+        is_done &= !matches!(committed, Err(CommitError::Conflict));
     };
     for group in served.groups().iter().filter(|group| state.builtin.group(&group.name).is_none()) {
         for version in &group.versions {
@@ -114,4 +127,5 @@ pub(crate) fn follow(state: &State, served: &ServedResources) {
             commit(name, Some(stored.rv), None);
         }
     }
+    is_done
 }

@@ -159,9 +159,8 @@ async fn track(state: &State, before: &Value, definition: &mut Value) {
 fn publish(state: &State, change: impl FnOnce(&mut ServedResources) -> CrdDiff) -> CrdDiff {
     let mut served = ServedResources::clone(&state.served.load());
     let consequences = change(&mut served);
-    let served = Arc::new(served);
-    state.served.store(Arc::clone(&served));
-    api_services::follow(state, &served);
+    state.served.store(Arc::new(served));
+    api_services::follow(state);
     for resource in &consequences.retired {
         if let Some(custom) = &resource.custom {
             custom.retired.store(true, Ordering::Release);

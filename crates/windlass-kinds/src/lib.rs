@@ -65,6 +65,7 @@ mod tests;
 
 pub use admission_plugins::{AdmissionPlugin, AdmissionPlugins};
 pub use apiextensions::custom_resource_definition;
+pub use apiregistration::api_service;
 pub use builtin::of;
 pub use certificates::{attributes as subject_attributes, organizations};
 pub use kind::{

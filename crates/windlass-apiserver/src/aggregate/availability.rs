@@ -16,7 +16,7 @@ use super::remote::Remote;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
-use windlass_kinds::Subresource;
+use windlass_kinds::{Subresource, api_service};
 use windlass_kinds::resources::{API_SERVICES, ENDPOINT_SLICES, SERVICES};
 
 /// How often a server is checked that answered.
@@ -272,20 +272,11 @@ async fn write_condition(state: &State, remote: &Remote, condition: &Condition) 
 }
 
 fn set_condition(object: &mut Value, condition: &Condition, now: &str) {
-    let status = if condition.is_available { "True" } else { "False" };
-    if !object["status"]["conditions"].is_array() {
-        object["status"]["conditions"] = json!([]);
-    }
-    let Some(conditions) = object["status"]["conditions"].as_array_mut() else { return };
-    let at = conditions.iter().position(|known| known["type"] == "Available");
-    let known = at.map(|at| conditions.remove(at)).filter(|known| known["status"] == status);
-    let since = known.and_then(|known| known["lastTransitionTime"].as_str().map(str::to_owned));
     let condition = json!({
         "type": "Available",
-        "status": status,
-        "lastTransitionTime": since.unwrap_or_else(|| now.to_owned()),
+        "status": if condition.is_available { "True" } else { "False" },
         "reason": condition.reason,
         "message": condition.message,
     });
-    conditions.insert(at.unwrap_or(conditions.len()), condition);
+    api_service::set_available(object, condition, now);
 }

@@ -1,6 +1,6 @@
 //! API services.
 
-mod api_service;
+pub mod api_service;
 
 use crate::kind::Kind;
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::api_services;
 use crate::cluster_roles;
 use crate::definitions;
 use crate::flow_schemas;
 use crate::ip_addresses::ServiceAddresses;
 use crate::resource::Resource;
 use crate::state::State;
-use windlass_kinds::resources::DEFINITIONS;
+use windlass_kinds::resources::{API_SERVICES, DEFINITIONS};
 
 /// Objects of the server, and served resources, that follow a write. If the request ends early, they follow in a
 /// task of their own.
@@ -23,6 +24,8 @@ enum FollowerKind {
     Definition(String),
     /// The clean-up of a terminating CustomResourceDefinition that had the written object.
     CleanUp(String),
+    /// The APIServices of the groups that this server serves.
+    ApiServices,
     /// Aggregated cluster roles.
     Roles,
     /// The conditions of flow schemas.
@@ -36,6 +39,7 @@ impl FollowerKind {
         match self {
             Self::Definition(name) => definitions::settle(state, name).await,
             Self::CleanUp(name) => definitions::settle_if_terminating(state, name).await,
+            Self::ApiServices => api_services::follow(state),
             Self::Roles => cluster_roles::settle(state).await,
             Self::FlowSchemas => flow_schemas::settle(state).await,
             Self::Addresses(addresses) => addresses.settle(state).await,
@@ -50,6 +54,8 @@ impl Followers {
             FollowerKind::Definition(key.to_owned())
         } else if let Some(custom) = &resource.custom {
             FollowerKind::CleanUp(custom.definition.clone())
+        } else if *id == *API_SERVICES {
+            FollowerKind::ApiServices
         } else if cluster_roles::follow(state, id) {
             FollowerKind::Roles
         } else if flow_schemas::follow(id) {

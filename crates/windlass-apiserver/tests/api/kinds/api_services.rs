@@ -4,7 +4,8 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::{Objects, named};
-use crate::harness::Api;
+use crate::fixtures::{group, widgets};
+use crate::harness::{Api, MERGE_PATCH, Reply};
 
 const COLLECTION: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const NAME: &str = "v1.checked.example.com";
@@ -91,4 +92,54 @@ async fn the_connection_of_a_service_is_checked() {
         group="apiregistration.k8s.io" kind="APIService" name="v1.checked.example.com"
         - FieldValueInvalid spec.caBundle: Invalid value: "2 bytes": local APIServices may not have a caBundle
     "#]]);
+}
+
+/// Returns whether the APIService has only the condition of a local group version.
+fn is_local(reply: &Reply) -> bool {
+    let mut condition = reply.at("/status/conditions/0");
+    let expected = json!({
+        "type": "Available", "status": "True", "reason": "Local",
+        "message": "Local APIServices are always available",
+    });
+    condition.as_object_mut().is_some_and(|fields| fields.remove("lastTransitionTime").is_some())
+        && condition == expected
+        && reply.at("/status/conditions/1").is_null()
+}
+
+#[tokio::test]
+async fn a_service_without_an_extension_server_is_available() {
+    let api = Api::start();
+    let local = |name: &str| {
+        let group = format!("{name}.{}", group(&api));
+        let spec = json!({"group": group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});
+        named(&format!("v1.{group}"), json!({"spec": spec}))
+    };
+    let created = api.post(COLLECTION, local("a")).await.is(201);
+    assert!(is_local(&created), "{created}");
+    // An extension server that is no longer there.
+    let mut remote = local("b");
+    remote["spec"]["service"] = json!({"name": "s", "namespace": "ns"});
+    let created = api.post(COLLECTION, remote).await.is(201);
+    let path = format!("{COLLECTION}/{}", created.text_at("/metadata/name"));
+    let failed = json!([{
+        "type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "gone",
+        "lastTransitionTime": "2026-01-02T03:04:05Z",
+    }]);
+    api.patch(&format!("{path}/status"), MERGE_PATCH, json!({"status": {"conditions": failed}})).await.is(200);
+    api.patch(&path, MERGE_PATCH, json!({"spec": {"service": null}})).await.is(200);
+    api.eventually(&path, is_local).await;
+}
+
+#[tokio::test]
+async fn the_service_of_a_definition_is_created_again() {
+    let api = Api::start();
+    let definition = widgets(&api);
+    api.crd(definition.clone()).await;
+    let version = definition["spec"]["versions"][0]["name"].as_str().unwrap();
+    let path = format!("{COLLECTION}/{version}.{}", group(&api));
+    let first = api.eventually(&path, |reply| reply.code == 200).await.text_at("/metadata/uid");
+    api.delete(&path).await.is(200);
+    let is_new = |reply: &Reply| reply.code == 200 && reply.text_at("/metadata/uid") != first;
+    let second = api.eventually(&path, is_new).await;
+    assert!(is_local(&second), "{second}");
 }

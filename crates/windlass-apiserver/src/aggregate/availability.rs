@@ -169,7 +169,7 @@ async fn check(state: Arc<State>, aggregator: Arc<Aggregator>, remote: Arc<Remot
 /// Returns a hash of the objects that the availability of a server depends on, besides the server.
 fn dependencies(view: &View, remote: &Remote) -> u64 {
     let mut hasher = DefaultHasher::new();
-    remote.endpoint.id().hash(&mut hasher);
+    (&remote.uid, remote.endpoint.id()).hash(&mut hasher);
     let key = format!("{}/{}", remote.namespace, remote.service);
     let service = view.get(&SERVICES, &key).map(|stored| stored.rv);
     service.hash(&mut hasher);
@@ -243,7 +243,8 @@ fn check_objects(view: &View, remote: &Remote) -> Option<Condition> {
     Some(Condition::failed("MissingEndpoints", why))
 }
 
-/// Writes the condition into the status of the APIService, unless the condition is there already.
+/// Writes the condition into the status of the APIService, unless the condition is there already, or the APIService names another
+/// server by now.
 async fn write_condition(state: &State, remote: &Remote, condition: &Condition) {
     let Some(resource) = state.builtin.builtin(&API_SERVICES, "v1") else {
         return;
@@ -252,6 +253,9 @@ async fn write_condition(state: &State, remote: &Remote, condition: &Condition) 
         let view = state.store.view();
         let Some(stored) = view.get(&resource.storage, &remote.name) else { return };
         let old = stored.value();
+        if !Remote::of(&old).is_some_and(|present| present.is_same(remote)) {
+            return;
+        }
         let mut object = old.clone();
         set_condition(&mut object, condition, &state.env.now_rfc3339());
         if object == old {
@@ -279,4 +283,40 @@ fn set_condition(object: &mut Value, condition: &Condition, now: &str) {
         "message": condition.message,
     });
     api_service::set_available(object, condition, now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Server;
+
+    fn api_service(uid: &str) -> Value {
+        json!({
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+            "metadata": {"name": "v1.example.com", "uid": uid},
+            "spec": {"group": "example.com", "version": "v1", "service": {"namespace": "ns", "name": "s", "port": 443}},
+        })
+    }
+
+    #[tokio::test]
+    async fn an_api_service_that_was_created_again_gets_a_condition_of_its_own() {
+        let server = Server::builder().build().unwrap();
+        let state = server.state();
+        let resource = state.builtin.builtin(&API_SERVICES, "v1").unwrap();
+        let (key, now) = ("v1.example.com", state.env.now());
+        let draft = Some(resource.draft(&api_service("new"), state.store.labels(), now));
+        let write = Write { id: &resource.storage, key, expected: None, draft, now };
+        assert!(state.store.commit_now(write, |_| Ok(())).is_ok());
+        let remote = |uid: &str| Remote::of(&api_service(uid)).unwrap();
+        let view = state.store.view();
+        assert_ne!(dependencies(&view, &remote("old")), dependencies(&view, &remote("new")));
+        let reason = || {
+            let stored = state.store.view().get(&resource.storage, key).unwrap().value();
+            stored.pointer("/status/conditions/0/reason").cloned()
+        };
+        write_condition(state, &remote("old"), &Condition::failed("Old", String::new())).await;
+        assert_eq!(reason(), None);
+        write_condition(state, &remote("new"), &Condition::failed("New", String::new())).await;
+        assert_eq!(reason(), Some("New".into()));
+    }
 }

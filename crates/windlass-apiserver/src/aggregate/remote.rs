@@ -17,6 +17,8 @@ const DEFAULT_PORT: u16 = 443;
 pub(crate) struct Remote {
     /// The name of the APIService.
     pub(super) name: String,
+    /// The uid of the APIService.
+    pub(super) uid: String,
     pub(super) group: String,
     pub(super) version: String,
     pub(super) namespace: String,
@@ -45,6 +47,7 @@ impl Remote {
         let priority = |name: &str| spec[name].as_i64().unwrap_or_default();
         Some(Self {
             name: meta::name(object).to_owned(),
+            uid: meta::text(object, "uid").to_owned(),
             group: text(&spec["group"]),
             version: text(&spec["version"]),
             namespace: text(&service["namespace"]),
@@ -54,6 +57,11 @@ impl Remote {
             is_available: conditions.into_iter().any(is_available),
             priorities: (priority("groupPriorityMinimum"), priority("versionPriority")),
         })
+    }
+
+    /// Returns whether `other` is read from the same APIService, with the same address and certificates.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.uid == other.uid && self.endpoint.id() == other.endpoint.id()
     }
 
     /// Returns the group and version.

@@ -48,6 +48,8 @@ pub(crate) struct Api {
     pub(crate) documents: Documents,
     /// The extension servers behind this server.
     pub(crate) aggregator: Arc<Aggregator>,
+    /// The certificate of the authority that names the server to extension servers, PEM; `None` before the first listener.
+    pub(crate) front_proxy: Mutex<Option<String>>,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn RequestInterceptor>>,
     /// The checks of the server's health.

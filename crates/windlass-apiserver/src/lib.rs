@@ -64,6 +64,7 @@ mod network;
 mod nodes;
 
 mod flow_control;
+mod listeners;
 
 mod auth;
 

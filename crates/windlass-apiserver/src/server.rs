@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures::future::join;
+use parking_lot::Mutex;
 use windlass_schema::{Catalog, KubernetesVersion};
 
 use crate::admission::trace::{PolicyObserver, PolicyStep};
@@ -20,6 +22,7 @@ use crate::auth::{
 use crate::discovery::{Health, HealthCheck};
 use crate::flow_control::{Changes, FlowControl};
 use crate::intercept::RequestInterceptor;
+use crate::listeners::Listeners;
 use crate::network::PodNetwork;
 use crate::nodes::Nodes;
 use crate::openapi::Documents;
@@ -261,7 +264,7 @@ impl ServerBuilder {
             service_range: self.service_range,
             allows_privileged: !self.forbids_privileged,
             advertise_address: self.advertise_address,
-            server_address: OnceLock::new(),
+            listeners: Listeners::default(),
             network,
             apart: Apart::new(),
             reply_memory: ReplyMemory::default(),
@@ -285,6 +288,7 @@ impl ServerBuilder {
             state,
             documents: Documents::default(),
             aggregator,
+            front_proxy: Mutex::default(),
             metrics: Arc::default(),
             intercept: self.intercept,
             health: Health::new(self.health_checks),
@@ -315,7 +319,8 @@ impl Server {
         InProcess::new(Arc::clone(&self.api) as Arc<dyn serve::Handle>, identity)
     }
 
-    /// Listens with TLS, by default on loopback only.
+    /// Listens with TLS, by default on loopback only. The objects with the server's address have the address of the oldest listener
+    /// that runs.
     ///
     /// # Errors
     ///
@@ -325,14 +330,24 @@ impl Server {
         let service = IpAddr::from(state.service_range.first());
         let options = options.also_at(state.advertise_address.into_iter().chain([service]));
         let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
-        self.api.state.tokens.add(listening.tokens());
-        let authority = listening.authority().certificate_pem();
-        let front_proxy = self.front_proxy()?;
-        bootstrap::listening(&self.api.state, listening.local_addr(), authority, &front_proxy).await;
-        let (state, aggregator) = (Arc::downgrade(&self.api.state), Arc::downgrade(&self.api.aggregator));
-        tokio::spawn(aggregate::keep_available(state, aggregator, listening.stopped()));
-        tokio::spawn(bootstrap::keep_lease(Arc::downgrade(&self.api.state), listening.stopped()));
-        let state = Arc::downgrade(&self.api.state);
+        state.tokens.add(listening.tokens());
+        let (address, front_proxy) = (listening.local_addr(), self.front_proxy()?);
+        let is_first = state.listeners.add(listening.tokens(), listening.authority().certificate_pem());
+        if is_first {
+            bootstrap::move_server(state, address).await;
+        }
+        bootstrap::publish_authorities(state, &front_proxy).await;
+        let (of_state, aggregator) = (Arc::downgrade(state), Arc::downgrade(&self.api.aggregator));
+        let stopped = (listening.stopped(), listening.stopped());
+        let work = || async move {
+            if let Some(state) = of_state.upgrade().filter(|_| !is_first) {
+                bootstrap::move_server(&state, address).await;
+            }
+            let lease = bootstrap::keep_lease(Weak::clone(&of_state), stopped.0);
+            join(aggregate::keep_available(of_state, aggregator, stopped.1), lease).await;
+        };
+        tokio::spawn(state.listeners.in_turn(listening.stopped(), work));
+        let state = Arc::downgrade(state);
         let forget = move || {
             if let Some(state) = state.upgrade() {
                 state.store.forget_old_events(state.env.now());
@@ -342,12 +357,16 @@ impl Server {
         Ok(listening)
     }
 
-    /// Makes the certificate that names the server to the servers of aggregated APIs. Returns the certificate of the authority.
+    /// Makes the certificate that names the server to the servers of aggregated APIs, once. Returns the certificate of the authority.
     fn front_proxy(&self) -> Result<String, CertificateError> {
+        let mut made = self.api.front_proxy.lock();
+        if let Some(authority) = &*made {
+            return Ok(authority.clone());
+        }
         let authority = CertificateAuthority::generate()?;
         let certificate = authority.client(bootstrap::FRONT_PROXY, None)?;
         self.api.aggregator.identify(certificate.certificate_pem(), certificate.key_pem());
-        Ok(authority.certificate_pem().to_owned())
+        Ok(made.insert(authority.certificate_pem().to_owned()).clone())
     }
 
     /// Forgets the history of all objects, as a compaction of the real server's store does.

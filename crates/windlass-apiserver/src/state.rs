@@ -1,9 +1,9 @@
 //! The state that all requests to a server share.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::aggregated_roles::AggregatedRoles;
 use crate::apart::Apart;
 use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens, Verified};
 use crate::flow_control::FlowControl;
+use crate::listeners::Listeners;
 use crate::network::PodNetwork;
 use crate::reply_memory::ReplyMemory;
 use crate::resource::{Definitions, Resource, ServedResources};
@@ -49,8 +50,8 @@ pub(crate) struct State {
     pub(crate) allows_privileged: bool,
     /// The address of the server in the Endpoints of the Service `kubernetes`; `None` for that of the listener.
     pub(crate) advertise_address: Option<IpAddr>,
-    /// The advertised address of the first listener.
-    pub(crate) server_address: OnceLock<SocketAddr>,
+    /// The listeners that run.
+    pub(crate) listeners: Listeners,
     /// The network of the pods, and the nodes.
     pub(crate) network: PodNetwork,
     /// Runs long requests.

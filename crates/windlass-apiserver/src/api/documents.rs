@@ -41,7 +41,7 @@ impl Api {
         let reply = discovery::respond(
             &merged,
             &self.state.catalog,
-            self.state.server_address.get(),
+            self.state.listeners.address(),
             &self.health,
             path,
             query,

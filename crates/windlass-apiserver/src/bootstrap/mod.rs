@@ -69,21 +69,14 @@ fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// Writes the address of a listener, the authority of the listener's clients, and the authority of the server as a client of aggregated
-/// APIs into the objects with the server's address.
-pub(crate) async fn listening(
-    state: &State,
-    address: SocketAddr,
-    authority_pem: &str,
-    front_proxy_pem: &str,
-) {
+/// Writes the address of a listener into the objects with the server's address.
+pub(crate) async fn move_server(state: &State, address: SocketAddr) {
     let now = state.env.now();
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
     let bound = if address.ip().is_unspecified() { loopback } else { address.ip() };
     let advertised = state.advertise_address.unwrap_or(bound);
     let own = SocketAddr::new(advertised, address.port());
-    // A second listener does not move the server.
-    let _ = state.server_address.set(own);
+    state.listeners.move_to(own);
     let ip = advertised.to_string();
     let port = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
     change(state, "", "endpoints", "default/kubernetes", |endpoints| {
@@ -107,10 +100,14 @@ pub(crate) async fn listening(
         lease["spec"]["renewTime"] = micro_time(now).into();
     })
     .await;
+}
+
+/// Publishes the authorities of the clients of all listeners, and the authority of the server as a client of aggregated APIs.
+pub(crate) async fn publish_authorities(state: &State, front_proxy_pem: &str) {
     let authentication = format!("kube-system/{}", cluster::AUTHENTICATION);
     change(state, "", "configmaps", &authentication, |map| {
         map["data"] = json!({
-            "client-ca-file": authority_pem,
+            "client-ca-file": state.listeners.authorities(),
             "requestheader-allowed-names": format!("[\"{FRONT_PROXY}\"]"),
             "requestheader-client-ca-file": front_proxy_pem,
             "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",

@@ -30,9 +30,9 @@ struct Address {
     address: String,
 }
 
-pub(super) fn versions(address: Option<&SocketAddr>) -> CoreVersions {
+pub(super) fn versions(address: Option<SocketAddr>) -> CoreVersions {
     // The same address for clients of all networks: that of this server.
-    let address = address.map(ToString::to_string).unwrap_or_default();
+    let address = address.map(|address| address.to_string()).unwrap_or_default();
     let addresses = [Address { client_range: "0.0.0.0/0", address }];
     CoreVersions { kind: "APIVersions", versions: ["v1"], addresses }
 }

@@ -41,7 +41,7 @@ const AGGREGATED: Offer = Offer {
 pub(crate) fn respond(
     groups: &Merged<'_>,
     catalog: &Catalog,
-    address: Option<&SocketAddr>,
+    address: Option<SocketAddr>,
     health: &Health,
     path: &str,
     query: Option<&str>,

@@ -502,6 +502,41 @@ async fn the_server_names_the_authority_of_its_certificate() {
     assert_eq!(data["requestheader-username-headers"], r#"["X-Remote-User"]"#);
 }
 
+#[tokio::test]
+async fn a_second_listener_moves_the_server_only_after_the_first() {
+    let server = Server::builder().build().unwrap();
+    let api = Api::embedded(&server);
+    let first = server.listen(Listen::default()).await.unwrap();
+    let endpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
+    let parts = [
+        (endpoints, "/subsets"),
+        ("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes", "/ports"),
+        ("/api/v1/namespaces/default/services/kubernetes", "/spec/ports"),
+        ("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-windlass", "/metadata/annotations"),
+        ("/api", "/serverAddressByClientCIDRs"),
+    ];
+    let seen = async || {
+        let mut seen = Vec::new();
+        for (path, pointer) in parts {
+            seen.push(api.get(path).await.is(200).at(pointer));
+        }
+        seen
+    };
+    let (before, trusted) = (seen().await, api.get(AUTHENTICATION).await);
+    let second = server.listen(Listen::default()).await.unwrap();
+    assert_eq!(seen().await, before);
+    let both = api.get(AUTHENTICATION).await;
+    let authorities = [&first, &second].map(|listener| listener.authority().certificate_pem());
+    assert_eq!(both.text_at("/data/client-ca-file"), authorities.concat());
+    let front_proxy = "/data/requestheader-client-ca-file";
+    assert_eq!(both.at(front_proxy), trusted.at(front_proxy));
+    first.shutdown().await;
+    let port = second.local_addr().port();
+    api.eventually(endpoints, |reply| reply.at("/subsets/0/ports/0/port") == port).await;
+    let address = second.local_addr().to_string();
+    api.eventually("/api", |reply| reply.at("/serverAddressByClientCIDRs/0/serverAddress") == *address).await;
+}
+
 /// Stops a process at the end of a test.
 struct Process(std::process::Child);
 

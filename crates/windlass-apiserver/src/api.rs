@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, header, request};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -33,7 +33,7 @@ use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
-use crate::serve::{BodyMemory, Handle, RequestBody, Reservation};
+use crate::serve::{AUDIT_ID, BodyMemory, Handle, RequestBody, Reservation};
 use crate::state::State;
 use crate::upgrade::Upgrade;
 use crate::verb::Verb;
@@ -74,10 +74,10 @@ impl Handle for Api {
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>> {
         Box::pin(async move {
-            let audit_id = self.state.env.uid();
+            let audit_id = self.audit_id(request.headers());
             let (head, body) = request.into_parts();
             if Route::is_unclear(&percent_decode(head.uri.path(), false)) {
-                let mut response = finish(respond::unclear_path(&head.uri), &head.method, &audit_id);
+                let mut response = finish(respond::unclear_path(&head.uri), &head.method, audit_id);
                 // The real server fails before the header is set.
                 response.headers_mut().remove(header::CACHE_CONTROL);
                 return response;
@@ -87,18 +87,18 @@ impl Handle for Api {
                 Ok(recognised) => recognised,
                 Err(error) => {
                     let response = respond::error(&error, &head.headers, head.uri.query());
-                    return finish(response, &head.method, &audit_id);
+                    return finish(response, &head.method, audit_id);
                 }
             };
             let Some(flow) = recognised.flow(&self.state) else {
-                return self.answer(head, body, recognised, None, &audit_id).await;
+                return self.answer(head, body, recognised, None, audit_id).await;
             };
             let limit = recognised.deadline.of_wait(self.request_timeout);
             let mut response = match flow.enter(limit).await {
-                Ok(seat) => self.answer(head, body, recognised, Some(seat), &audit_id).await,
+                Ok(seat) => self.answer(head, body, recognised, Some(seat), audit_id).await,
                 Err(_refused) => {
                     self.refused(&recognised, &head.method);
-                    finish(respond::too_many_requests(), &head.method, &audit_id)
+                    finish(respond::too_many_requests(), &head.method, audit_id)
                 }
             };
             flow.label(response.headers_mut());
@@ -112,6 +112,14 @@ impl Handle for Api {
 
     fn now(&self) -> Timestamp {
         self.state.env.now()
+    }
+
+    fn audit_id(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let given = headers.get(AUDIT_ID).filter(|id| !id.is_empty()).cloned();
+        let mut id = given.or_else(|| HeaderValue::try_from(self.state.env.uid()).ok())?;
+        // No value occurs twice: outside of HTTP/2's table, the value does not evict values that repeat.
+        id.set_sensitive(true);
+        Some(id)
     }
 
     fn identity_of(&self, token: &str) -> Option<Identity> {
@@ -144,7 +152,7 @@ impl Api {
         body: RequestBody,
         recognised: Recognised,
         seat: Option<Seat>,
-        audit_id: &str,
+        audit_id: Option<HeaderValue>,
     ) -> Response<Body> {
         let (identity, deadline) = (recognised.identity.clone(), recognised.deadline);
         let accepted = or_internal(&head.uri, self.accept(&head, body, recognised, seat)).await;
@@ -368,11 +376,9 @@ async fn or_internal<T>(
 }
 
 /// Adds the headers that every response has.
-fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Response<Body> {
-    if let Ok(mut value) = HeaderValue::from_str(audit_id) {
-        // No value occurs twice: outside of HTTP/2's table, the value does not evict values that repeat.
-        value.set_sensitive(true);
-        response.headers_mut().insert("audit-id", value);
+fn finish(mut response: Response<Body>, method: &Method, audit_id: Option<HeaderValue>) -> Response<Body> {
+    if let Some(id) = audit_id {
+        response.headers_mut().insert(AUDIT_ID, id);
     }
     if !response.headers().contains_key(header::CACHE_CONTROL) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

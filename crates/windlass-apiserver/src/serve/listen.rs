@@ -33,7 +33,7 @@ use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::strangers::{Stranger, Strangers};
 use super::switch::Switch;
 use super::unread::DrainOnDrop;
-use super::{CertificateAuthority, CertificateError, Handle, RequestBody, malformed, refuse};
+use super::{AUDIT_ID, CertificateAuthority, CertificateError, Handle, RequestBody, malformed, refuse};
 use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
 use crate::wire::ApiError;
@@ -572,8 +572,12 @@ impl Accept {
                 response
             }
             _ => {
+                let mut response = refuse(&ApiError::unauthorized());
+                if let Some(id) = self.handler.audit_id(request.headers()) {
+                    response.headers_mut().insert(AUDIT_ID, id);
+                }
                 drain(request);
-                refuse(&ApiError::unauthorized())
+                response
             }
         }
     }

@@ -25,7 +25,7 @@ mod websocket;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use jiff::Timestamp;
 
 use crate::auth::Identity;
@@ -40,6 +40,9 @@ pub(crate) use listen::listen;
 pub use listen::{Listen, ListenError, RunningListener};
 pub(crate) use request_body::{BodyMemory, RequestBody, Reservation};
 pub use server_certificate::{CertificateTextError, ServerCertificate};
+
+/// The header with the id of a request.
+pub(crate) const AUDIT_ID: &str = "audit-id";
 
 /// The handler of requests from both entrances.
 pub(crate) trait Handle: Send + Sync + 'static {
@@ -58,6 +61,12 @@ pub(crate) trait Handle: Send + Sync + 'static {
         Timestamp::now()
     }
 
+    /// Returns the audit id of a request, for the response: the id of the client, or else a new id. Ids have no limit of length, as in
+    /// the real server.
+    fn audit_id(&self, _headers: &HeaderMap) -> Option<HeaderValue> {
+        None
+    }
+
     /// Returns the user of a bearer token that this server issued.
     fn identity_of(&self, _token: &str) -> Option<Identity> {
         None
@@ -72,7 +81,7 @@ fn refuse(error: &crate::wire::ApiError) -> Response<Body> {
         http::StatusCode::from_u16(error.code()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     response
         .headers_mut()
-        .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        .insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

@@ -141,3 +141,21 @@ async fn tokens_are_issued_by_the_settings() {
     assert_eq!(api.get("/.well-known/openid-configuration").await.is(200).at("/issuer"), "https://issuer");
     assert_eq!(api.get("/openid/v1/jwks").await.is(200).at("/keys/0/alg"), "ES384");
 }
+
+#[tokio::test]
+async fn the_audit_id_of_the_client_comes_back() {
+    let api = Api::start();
+    let long = "x".repeat(500);
+    for user in [&api, &api.anonymous(), &api.with_token("wrong")] {
+        for id in ["trace 7", &long] {
+            let request = user.request(Method::GET, "/version").header("audit-id", id);
+            let reply = request.header("audit-id", "second").send().await;
+            assert_eq!(reply.header("audit-id"), Some(id), "{reply}");
+        }
+        let first = user.request(Method::GET, "/version").header("audit-id", "").send().await;
+        let second = user.get("/version").await;
+        let ids = [&first, &second].map(|reply| reply.header("audit-id").map(str::len));
+        assert_eq!(ids, [Some(36); 2], "{first}");
+        assert_ne!(first.header("audit-id"), second.header("audit-id"));
+    }
+}

@@ -339,7 +339,7 @@ impl Server {
         bootstrap::publish_authorities(state, &front_proxy).await;
         let (of_state, aggregator) = (Arc::downgrade(state), Arc::downgrade(&self.api.aggregator));
         let stopped = (listening.stopped(), listening.stopped());
-        let work = || async move {
+        let work = move || async move {
             if let Some(state) = of_state.upgrade().filter(|_| !is_first) {
                 bootstrap::move_server(&state, address).await;
             }

@@ -16,8 +16,8 @@ use super::remote::Remote;
 use crate::managed_fields::{FieldManager, SERVER};
 use crate::state::State;
 use crate::store::{CommitError, ResourceId, View, Write};
-use windlass_kinds::{Subresource, api_service};
 use windlass_kinds::resources::{API_SERVICES, ENDPOINT_SLICES, SERVICES};
+use windlass_kinds::{Subresource, api_service};
 
 /// How often a server is checked that answered.
 const CHECK_EVERY: Duration = Duration::from_secs(30);

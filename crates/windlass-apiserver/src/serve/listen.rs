@@ -292,12 +292,10 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
     let authority = CertificateAuthority::generate()?;
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
     let clients = Arc::new(ClientCertificates::of(&authority, &options.client_authorities)?);
+    let addresses = [&[address.ip()], options.addresses.as_slice()].concat();
     let certificate = match options.certificate {
         Some(certificate) => certificate,
-        None => {
-            let addresses = [&[address.ip()], options.addresses.as_slice()].concat();
-            authority.server(&addresses)?
-        }
+        None => authority.server(&addresses)?,
     };
     let config = server_config(certificate, Arc::clone(&clients))?;
     let tokens = Arc::new(options.tokens);

@@ -79,9 +79,7 @@ fn refuse(error: &crate::wire::ApiError) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(error.code()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    response
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

@@ -53,8 +53,8 @@ impl Handle for At {
         Arc::new(Echo).handle(request, identity)
     }
 
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::from_second(self.0.load(std::sync::atomic::Ordering::Relaxed)).unwrap()
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.0.load(std::sync::atomic::Ordering::Relaxed)).unwrap()
     }
 }
 
@@ -309,7 +309,8 @@ mod over_tls {
         for (second, status) in expected {
             clock.set(i64::from(FIRST) + second);
             let request = Request::get("/").header("host", "localhost");
-            let response = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+            let response =
+                sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
             assert_eq!(response.status().as_u16(), status, "at second {second}");
             text(response).await;
         }
@@ -521,8 +522,7 @@ mod over_tls {
     async fn accepted_connections_are_probed() {
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (accepted, _client) =
-            tokio::join!(listener.accept(), tokio::net::TcpStream::connect(address));
+        let (accepted, _client) = tokio::join!(listener.accept(), tokio::net::TcpStream::connect(address));
         let (stream, _) = accepted.unwrap();
         listen::tune(&stream);
         let socket = socket2::SockRef::from(&stream);

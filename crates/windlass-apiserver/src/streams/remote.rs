@@ -147,7 +147,7 @@ async fn refuse(opened: &mut mpsc::Receiver<spdy::Stream>, queue: &mpsc::Sender<
         // Fails if the client has left.
         let _ = queue.send(Packet::Binary(spdy::refusal(stream.id))).await;
     }
-    pending().await
+    pending::<()>().await;
 }
 
 /// Passes bytes on in both directions until the program has ended, and tells the client how.

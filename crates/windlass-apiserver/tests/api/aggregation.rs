@@ -512,7 +512,10 @@ async fn a_second_listener_moves_the_server_only_after_the_first() {
         (endpoints, "/subsets"),
         ("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes", "/ports"),
         ("/api/v1/namespaces/default/services/kubernetes", "/spec/ports"),
-        ("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-windlass", "/metadata/annotations"),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/apiserver-windlass",
+            "/metadata/annotations",
+        ),
         ("/api", "/serverAddressByClientCIDRs"),
     ];
     let seen = async || {

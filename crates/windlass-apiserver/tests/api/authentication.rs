@@ -117,7 +117,8 @@ async fn a_server_may_allow_everything_to_all_who_have_credentials() {
     let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
     assert_eq!(api.post(reviews, review).await.is(201).at("/status/allowed"), true);
     let rules = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
-    let of_jane = api.with_token("t0ken").post(rules, json!({"spec": {"namespace": "default"}})).await.is(201);
+    let of_jane =
+        api.with_token("t0ken").post(rules, json!({"spec": {"namespace": "default"}})).await.is(201);
     let everything = json!({
         "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],

@@ -8,6 +8,6 @@ mod frame;
 mod headers;
 
 pub(super) use self::connection::{Opened, Stream, open};
-pub(super) use self::frame::{data_head, refusal};
 pub use self::frame::{Frame, FrameError, FrameReader};
+pub(super) use self::frame::{data_head, refusal};
 pub use self::headers::{HeaderError, Headers, HeadersReader};

@@ -125,7 +125,9 @@ async fn a_service_without_an_extension_server_is_available() {
         "type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "gone",
         "lastTransitionTime": "2026-01-02T03:04:05Z",
     }]);
-    api.patch(&format!("{path}/status"), MERGE_PATCH, json!({"status": {"conditions": failed}})).await.is(200);
+    api.patch(&format!("{path}/status"), MERGE_PATCH, json!({"status": {"conditions": failed}}))
+        .await
+        .is(200);
     api.patch(&path, MERGE_PATCH, json!({"spec": {"service": null}})).await.is(200);
     api.eventually(&path, is_local).await;
 }

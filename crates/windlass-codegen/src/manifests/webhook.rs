@@ -97,8 +97,6 @@ fn service(webhooks: &WebhooksDeclaration, names: &Names) -> Value {
         spec: Some(ServiceSpec {
             ports: Some(vec![service_port(None, 443, webhooks.port)]),
             selector: Some(names.pod_labels()),
-            // An operator whose caches need a conversion of the operator is ready only after the conversion.
-            publish_not_ready_addresses: (!webhooks.conversions.is_empty()).then_some(true),
             ..ServiceSpec::default()
         }),
         ..Service::default()

@@ -338,18 +338,6 @@ fn webhooks_point_to_the_service_and_cert_manager_fills_in_the_authority() {
 }
 
 #[test]
-fn the_service_of_a_conversion_reaches_replicas_that_are_not_ready() {
-    let service = |inventory: &Inventory| {
-        let files = manifests(inventory, everything()).files();
-        files["config/webhook/service.yaml"].contains("publishNotReadyAddresses: true")
-    };
-    let mut inventory = full();
-    assert!(service(&inventory));
-    inventory.webhooks.as_mut().expect("webhooks").conversions.clear();
-    assert!(!service(&inventory));
-}
-
-#[test]
 fn a_self_issued_certificate_needs_no_cert_manager() {
     let mut inventory = full();
     let webhooks = inventory.webhooks.as_mut().expect("webhooks");

@@ -12,7 +12,7 @@ mod target;
 
 pub(crate) use self::apply::{Applier, Mode};
 pub(crate) use self::pin::pin;
-pub(crate) use self::prune::{deployed_kinds, prune};
+pub(crate) use self::prune::{Found, deployed_kinds, prune};
 pub(crate) use self::removal::{Removal, count_objects};
 pub(crate) use self::rollout::wait;
 pub(crate) use self::settings::Setting;

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::output::Output;
 
 /// An object in a cluster.
-pub(super) struct Found {
+pub(crate) struct Found {
     pub(super) kind: Kind,
     pub(super) resource: Resource,
     pub(super) namespace: Option<String>,

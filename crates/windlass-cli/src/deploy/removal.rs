@@ -89,13 +89,18 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Deletes the deployed objects in the reverse order of a deployment. CRDs stay.
-    pub(crate) async fn delete_objects(&self, objects: &[Value], out: &mut Output) -> Result<()> {
+    /// Returns the objects of the deployment in the order of a deployment, without CRDs.
+    pub(crate) async fn objects(&self, manifests: &[Value]) -> Result<Vec<Found>> {
         let kinds = deployed_kinds(self.client, self.target).await?;
-        let mut found = self.of_manifests(objects).await?;
+        let mut found = self.of_manifests(manifests).await?;
         let known: BTreeSet<(String, String, Option<String>)> = found.iter().map(key).collect();
         let further = labelled(self.client, self.target, &kinds).await?;
         found.extend(further.into_iter().filter(|found| !known.contains(&key(found))));
+        Ok(found)
+    }
+
+    /// Deletes deployed objects in the reverse order of a deployment.
+    pub(crate) async fn delete_objects(&self, found: &[Found], out: &mut Output) -> Result<()> {
         for object in found.iter().rev().filter(|found| found.kind.is_prunable()) {
             object.delete(self.client).await?;
             out.line(format_args!("deleted {}", object.shown()));

@@ -237,13 +237,20 @@ fn deployments_in_two_namespaces_leave_each_other_alone() {
             kubectl.ok(&["get", "deployments,serviceaccounts", "-n", namespace, "-o", "name"])
         };
         assert!(operators("team-a").contains("demo-controller-manager"));
-        let said = demo.refused(&["undeploy", "--namespace", "team-a"]);
-        assert!(said.contains("the project is also deployed in namespace team-b"), "{said}");
+        kubectl.apply("apiVersion: foo.abc.com/v2\nkind: Bar\nmetadata: { name: b, namespace: team-b }\nspec: { width: 1 }\n");
+        for words in
+            [&["undeploy", "--namespace", "team-a"][..], &["undeploy", "--yes", "--namespace", "team-a"]]
+        {
+            let said = demo.refused(words);
+            assert!(said.contains("the project is also deployed in namespace team-b"), "{said}");
+        }
+        assert_eq!(kubectl.ok(&["get", "bars", "-n", "team-b", "-o", "name"]).trim(), "bar.foo.abc.com/b");
+        assert!(operators("team-a").contains("demo-controller-manager"));
         demo.type_(&["undeploy", "--namespace", "team-a", "--keep-crds"]);
         assert!(!kubectl.ok(&["get", "namespaces", "-o", "name"]).contains("team-a"));
         assert!(operators("team-b").contains("deployment.apps/demo-controller-manager"));
         assert!(demo.deployed().contains("clusterrole.rbac.authorization.k8s.io/demo-bar-viewer-role"));
-        demo.type_(&["undeploy", "--namespace", "team-b"]);
+        demo.type_(&["undeploy", "--yes", "--namespace", "team-b"]);
         assert_eq!(demo.deployed(), "");
     });
 }
@@ -263,6 +270,11 @@ fn two_overlays_are_two_deployments() {
             assert!(demo.deployed().contains(&format!("deployment.apps/{name}-demo-controller-manager")));
             assert!(demo.deployed().contains(&format!("{name}-demo-bar-viewer-role")));
         }
+        for words in [&["undeploy", "--yes"][..], &["undeploy", "--keep-crds"]] {
+            let said = demo.refused(words);
+            assert!(said.contains("namespace demo-system has no deployment"), "{said}");
+            assert!(said.contains("production, staging") && said.contains("--namespace"), "{said}");
+        }
         demo.project.declare(&[]);
         demo.project.ok(&["manifests"]);
         let said = demo.type_(&["deploy", "--no-wait", "-k", &production]);
@@ -277,6 +289,10 @@ fn two_overlays_are_two_deployments() {
             !demo.deployed().contains("production")
                 && demo.deployed().contains("staging-demo-controller-manager")
         );
+        demo.type_(&["deploy", "--no-wait", "-k", &production]);
+        demo.type_(&["undeploy", "--delete-shared-crds", "--namespace", "production"]);
+        assert!(!kubectl.ok(&["get", "crds", "-o", "name"]).contains("bars"));
+        assert!(demo.deployed().contains("staging-demo-controller-manager"));
     });
 }
 

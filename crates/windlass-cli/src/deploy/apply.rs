@@ -59,7 +59,7 @@ impl<'a> Applier<'a> {
             let kind = Kind::of(object);
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             if kind.kind == "CustomResourceDefinition" && self.mode == Mode::Apply {
-                webhooks::replace_unanswered(&self.client, object, out).await?;
+                webhooks::replace_refused(&self.client, object, out).await?;
                 windlass_dev::install_definitions(&self.client, std::slice::from_ref(object)).await?;
                 out.line(format_args!("installed {}", shown(&kind, &name)));
                 continue;

@@ -1,6 +1,7 @@
 //! The remains of a killed operator's webhooks: configurations without a server, and certificates.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -54,7 +55,7 @@ async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
     };
     let Some(found) = found else { return Ok(false) };
     for url in found.urls() {
-        if !is_here(url) || is_answered(url).await {
+        if !is_here(url) || !refuses(url).await {
             return Ok(false);
         }
     }
@@ -62,9 +63,9 @@ async fn forget<K: Configuration>(client: &Client, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Gives a CRD the conversion of `crd`, in place of a conversion by a URL at which no server listens. An install would keep the URL, because
+/// Gives a CRD the conversion of `crd`, in place of a conversion by a URL that refuses connections. An install would keep the URL, because
 /// `windlass run` may serve there.
-pub(crate) async fn replace_unanswered(client: &Client, crd: &Value, out: &mut Output) -> Result<()> {
+pub(crate) async fn replace_refused(client: &Client, crd: &Value, out: &mut Output) -> Result<()> {
     let name = crd["metadata"]["name"].as_str().unwrap_or_default();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let (Some(live), Some(own)) = (definitions.get_opt(name).await?, crd.pointer("/spec/conversion")) else {
@@ -73,13 +74,13 @@ pub(crate) async fn replace_unanswered(client: &Client, crd: &Value, out: &mut O
     let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook?.client_config?.url);
     if let Some(url) = webhook
         && own["strategy"] == "Webhook"
-        && !is_answered(&url).await
+        && refuses(&url).await
     {
         out.line(match windlass_dev::set_conversion(client, name, Some(own), None).await {
-            Ok(_) => format!("replaced the conversion of {name}: no server listens at {url}"),
+            Ok(_) => format!("replaced the conversion of {name}: {url} refuses connections"),
             // Another field manager owns the URL.
             Err(error) => {
-                format!("note: the conversion of {name} stays, although no server listens at {url}: {error}")
+                format!("note: the conversion of {name} stays, although {url} refuses connections: {error}")
             }
         });
     }
@@ -91,10 +92,13 @@ fn is_here(url: &str) -> bool {
     address(url).is_some_and(|(host, _)| TcpListener::bind((host, 0)).is_ok())
 }
 
-/// Returns whether a server listens at the host and port of a URL.
-async fn is_answered(url: &str) -> bool {
+/// Returns whether the host of a URL is an address that refuses connections to the port.
+///
+/// A host name may have another meaning at the API server, and an address that does not respond may be reachable from the API server.
+async fn refuses(url: &str) -> bool {
     let Some(address) = address(url) else { return false };
-    matches!(timeout(ACCEPTED_WITHIN, TcpStream::connect(address)).await, Ok(Ok(_)))
+    let connected = timeout(ACCEPTED_WITHIN, TcpStream::connect(address)).await;
+    matches!(connected, Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// Returns the host and port of a URL, if the host is an address.
@@ -129,23 +133,28 @@ fn is_free(port: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::net::SocketAddr;
     use std::time::SystemTime;
+
+    use tokio::net::TcpSocket;
 
     use super::*;
 
     #[tokio::test]
-    async fn a_url_is_answered_as_long_as_a_server_listens() {
+    async fn only_an_address_without_a_server_refuses_connections() {
+        let url = |address: SocketAddr| format!("https://{address}/convert");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let url = format!("https://{}/convert", listener.local_addr().expect("an address"));
-        assert!(is_answered(&url).await);
-        drop(listener);
-        assert!(!is_answered(&url).await);
-        assert!(!is_answered("no url").await);
-        assert!(
-            is_here(&url)
-                && !is_here("https://192.0.2.1:9/convert")
-                && !is_here("https://demo.invalid/convert")
-        );
+        let answered = url(listener.local_addr().expect("an address"));
+        // A bound socket that does not listen keeps the port.
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let refused = url(socket.local_addr().expect("an address"));
+        assert!(refuses(&refused).await && is_here(&refused));
+        assert!(!refuses(&answered).await && is_here(&answered));
+        for other in ["https://demo.invalid/convert", "no url"] {
+            assert!(!refuses(other).await && !is_here(other));
+        }
+        assert!(!is_here("https://192.0.2.1:9/convert"));
     }
 
     #[test]

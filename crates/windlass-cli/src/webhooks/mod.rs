@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::project::{Cluster, Workspace};
 
-pub(crate) use self::abandoned::{forget_abandoned, replace_unanswered};
+pub(crate) use self::abandoned::{forget_abandoned, replace_refused};
 
 /// The field manager of the configurations.
 const FIELD_MANAGER: &str = "windlass-webhooks";

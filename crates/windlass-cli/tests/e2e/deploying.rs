@@ -361,18 +361,26 @@ fn a_deployment_replaces_the_conversion_of_a_developer_who_has_left() {
         demo.type_(&["install"]);
         let conversion = "jsonpath={.spec.conversion.webhook.clientConfig}";
         let client = || kubectl.ok(&["get", "crd", "bars.foo.abc.com", "-o", conversion]);
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("https://{}/convert", listener.local_addr().unwrap());
         let crd = kubectl.ok(&["get", "crd", "bars.foo.abc.com", "-o", "json"]);
         let mut crd: Value = serde_json::from_str(&crd).unwrap();
         for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"] {
             crd["metadata"].as_object_mut().unwrap().remove(field);
         }
-        crd["spec"]["conversion"]["webhook"]["clientConfig"] = serde_json::json!({ "url": url });
-        kubectl.ok_with(&["apply", "--server-side", "-f", "-"], &crd.to_string());
-        demo.type_(&["deploy", "--no-wait"]);
-        assert!(client().contains(&url), "the developer still converts");
-        drop(listener);
+        let mut convert_at = |url: &str| {
+            crd["spec"]["conversion"]["webhook"]["clientConfig"] = serde_json::json!({ "url": url });
+            kubectl.ok_with(&["apply", "--server-side", "-f", "-"], &crd.to_string());
+        };
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let answered = format!("https://{}/convert", listener.local_addr().unwrap());
+        for url in [answered.as_str(), "https://conversion.invalid/convert"] {
+            convert_at(url);
+            demo.type_(&["deploy", "--no-wait"]);
+            assert!(client().contains(url), "a server may convert at {url}");
+        }
+        // A bound socket that does not listen refuses connections, and keeps the port.
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        convert_at(&format!("https://{}/convert", socket.local_addr().unwrap()));
         let said = demo.type_(&["deploy", "--no-wait"]);
         assert!(client().contains("demo-webhook-service"), "{}: {said}", client());
     });

@@ -110,7 +110,7 @@ impl Toolchain {
         if root.join("Cargo.lock").is_file() {
             cargo = cargo.args(["--locked"]);
         }
-        match flags(root) {
+        match flags(root, &self.target) {
             Some(flags) => cargo = cargo.env("CARGO_ENCODED_RUSTFLAGS", flags),
             None => notes.line(
                 "note: the program names folders of this machine, because the configuration of cargo has rustflags; the variable RUSTFLAGS \
@@ -174,7 +174,7 @@ fn candidates(platform: &Platform) -> Vec<Toolchain> {
 
 /// Returns the flags of rustc: the flags of the environment, and flags that remove this machine's folders
 /// from the program. Returns `None` if a configuration of cargo has flags, which flags of the environment would replace.
-fn flags(root: &Path) -> Option<String> {
+fn flags(root: &Path, target: &str) -> Option<String> {
     let encoded = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok();
     let plain = || {
         std::env::var("RUSTFLAGS")
@@ -184,7 +184,7 @@ fn flags(root: &Path) -> Option<String> {
     let given = encoded.or_else(plain).filter(|flags| !flags.is_empty());
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".cargo")));
-    if given.is_none() && has_configured_flags(root, cargo.as_deref()) {
+    if given.is_none() && has_configured_flags(root, cargo.as_deref(), target) {
         return None;
     }
     let folders = [Some((root.to_owned(), "/src")), cargo.map(|folder| (folder, "/cargo"))];
@@ -193,16 +193,25 @@ fn flags(root: &Path) -> Option<String> {
     Some(given.into_iter().chain(remaps).collect::<Vec<_>>().join(SEPARATOR))
 }
 
-/// Returns whether a configuration of cargo has flags of rustc: a file, or a variable of the environment.
-fn has_configured_flags(root: &Path, cargo_home: Option<&Path>) -> bool {
+/// Returns whether a configuration of cargo has flags of rustc for a target: a file, or a variable of the environment.
+fn has_configured_flags(root: &Path, cargo_home: Option<&Path>, target: &str) -> bool {
     let folders = root.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home.map(Path::to_owned));
     let mut files = folders.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name)));
-    let mut variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    files.any(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("rustflags")))
-        || variables.any(|name| {
-            name == "CARGO_BUILD_RUSTFLAGS"
-                || (name.starts_with("CARGO_TARGET_") && name.ends_with("_RUSTFLAGS"))
-        })
+    let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase());
+    files.any(|file| std::fs::read_to_string(file).is_ok_and(|text| has_flags(&text, target)))
+        || ["CARGO_BUILD_RUSTFLAGS", &of_target].into_iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Returns whether a configuration file of cargo has flags of rustc for a target. Flags for `cfg(…)` count as flags for all targets.
+fn has_flags(configuration: &str, target: &str) -> bool {
+    let Ok(configuration) = configuration.parse::<toml::Table>() else { return false };
+    let has = |section: &toml::Value| section.get("rustflags").is_some();
+    let targets = configuration.get("target").and_then(toml::Value::as_table);
+    configuration.get("build").is_some_and(has)
+        || targets
+            .into_iter()
+            .flatten()
+            .any(|(name, section)| (name == target || name.starts_with("cfg(")) && has(section))
 }
 
 /// Returns the targets with an installed standard library.
@@ -298,12 +307,25 @@ mod tests {
         for folder in [&root.join(".cargo"), &home] {
             std::fs::create_dir_all(folder).expect("a folder");
         }
-        assert!(!has_configured_flags(&root, Some(&home)));
-        std::fs::write(root.join(".cargo/config.toml"), "[build]\njobs = 1\n").expect("written");
-        assert!(!has_configured_flags(&root, Some(&home)));
-        std::fs::write(home.join("config.toml"), "[target.'cfg(unix)']\nrustflags = ['-Cx']\n")
-            .expect("written");
-        assert!(has_configured_flags(&root, Some(&home)) && !has_configured_flags(&root, None));
+        let target = "x86_64-unknown-linux-musl";
+        let has_flags = |home: Option<&Path>| has_configured_flags(&root, home, target);
+        assert!(!has_flags(Some(&home)));
+        for other in [
+            "[build]\njobs = 1\n",
+            "# rustflags = ['-Cx']\n[target.aarch64-apple-darwin]\nrustflags = ['-Cx']\n",
+            "[profile.image]\nrustflags = ['-Cx']\n",
+        ] {
+            std::fs::write(root.join(".cargo/config.toml"), other).expect("written");
+            assert!(!has_flags(Some(&home)), "{other}");
+        }
+        for own in [
+            "[target.'cfg(unix)']\nrustflags = ['-Cx']\n",
+            "[target.x86_64-unknown-linux-musl]\nrustflags = ['-Cx']\n",
+            "build.rustflags = '-Cx'\n",
+        ] {
+            std::fs::write(home.join("config.toml"), own).expect("written");
+            assert!(has_flags(Some(&home)) && !has_flags(None), "{own}");
+        }
     }
 
     #[test]

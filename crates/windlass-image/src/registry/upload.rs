@@ -40,22 +40,25 @@ impl Registry {
             return Err(reply.into_error().await);
         }
         let mut left = RETRIES;
-        let mut in_parts = blob.size > PART;
+        let mut way = Way { in_parts: blob.size > PART, accepts_parts: false };
         loop {
-            match self.upload_once(store, target, blob, in_parts, progress).await {
+            match self.upload_once(store, target, blob, &mut way, progress).await {
                 Ok(step) => {
                     *(if step == Step::Mounted { &mut pushed.mounted } else { &mut pushed.transferred }) += 1;
                     progress.report(blob, step);
                     return Ok(());
                 }
-                // A part that was sent twice, a session that a restart of the registry has lost, or a registry without uploads in parts.
+                // A part that was sent twice, a session that a restart of the registry has lost, a registry without uploads in parts, or a
+                // request that is too large.
                 Err(Error::NotFound(_) | Error::Refused(_)) if left > 0 => {
                     left -= 1;
-                    in_parts = false;
+                    way.change(blob);
                 }
-                // A registry that refuses a part may end the connection before the client has read the refusal.
+                // A registry that refuses a request may end the connection before the client has read the refusal.
                 Err(Error::Unavailable(_)) if left > 0 => {
-                    in_parts &= left == RETRIES;
+                    if left < RETRIES {
+                        way.change(blob);
+                    }
                     left -= 1;
                 }
                 Err(error) => return Err(error),
@@ -69,7 +72,7 @@ impl Registry {
         store: &Store,
         target: &Reference,
         blob: &Descriptor,
-        in_parts: bool,
+        way: &mut Way,
         progress: &dyn Progress,
     ) -> Result<Step> {
         let mount = mount_source(store, target, blob)?;
@@ -81,8 +84,8 @@ impl Registry {
         }
         let mut session = reply.location()?;
         let mut content = Content::Bytes(Bytes::new());
-        if in_parts {
-            session = self.upload_parts(store, target, blob, session, progress).await?;
+        if way.in_parts {
+            session = self.upload_parts(store, target, blob, session, way, progress).await?;
         } else {
             let found = store.blob(&blob.digest)?.metadata().map(|metadata| metadata.len());
             if !found.is_ok_and(|size| size == blob.size) {
@@ -102,6 +105,7 @@ impl Registry {
         target: &Reference,
         blob: &Descriptor,
         mut session: Uri,
+        way: &mut Way,
         progress: &dyn Progress,
     ) -> Result<Uri> {
         let mut file = store.blob(&blob.digest)?;
@@ -122,9 +126,24 @@ impl Registry {
                 .body(BINARY, Bytes::from(part))
                 .header(CONTENT_RANGE, &range);
             session = self.send(target, Access::Push, call).await?.successful().await?.location()?;
+            way.accepts_parts = true;
             progress.report(blob, Step::Moved(sent));
         }
         Ok(session)
+    }
+}
+
+/// The way to upload a large blob: in parts or by one request.
+struct Way {
+    in_parts: bool,
+    /// True if the registry has accepted a part of the blob.
+    accepts_parts: bool,
+}
+
+impl Way {
+    /// Chooses the way after a failure: in parts if the registry accepts parts, else the other way.
+    fn change(&mut self, blob: &Descriptor) {
+        self.in_parts = blob.size > PART && (self.accepts_parts || !self.in_parts);
     }
 }
 

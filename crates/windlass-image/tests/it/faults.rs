@@ -171,6 +171,30 @@ async fn a_registry_without_uploads_in_parts_gets_the_blob_by_one_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_loses_an_upload_gets_the_blob_in_parts_again() {
+    // The part that does not find the session any more.
+    for part in [1, 2] {
+        let sandbox = Sandbox::new();
+        let built = large(&sandbox, 17 << 20);
+        let (parts, lost) = (AtomicUsize::new(0), Mutex::new(String::new()));
+        let front = Front::plain(&sandbox, move |head| {
+            let is_part = head.line.starts_with("PATCH ");
+            if is_part && parts.fetch_add(1, Ordering::SeqCst) + 1 == part {
+                lost.lock().unwrap().clone_from(&head.line);
+            }
+            if head.line == *lost.lock().unwrap() {
+                return Act::Answer(404, vec![], "no such upload".into());
+            }
+            // A proxy with a limit of bodies.
+            if head.size > 16 << 20 { Act::Answer(413, vec![], String::new()) } else { Act::Pass }
+        })
+        .await;
+        assert_eq!(push(&sandbox, &front).await.unwrap().digest, *built.digest());
+        all_blobs_are_whole(&front.store);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_is_always_cut_fails_and_leaves_no_image() {
     let sandbox = Sandbox::new();
     large(&sandbox, 200_000);

@@ -1,6 +1,6 @@
 //! Defaulting: webhooks that change objects.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{cell::LazyCell, marker::PhantomData, sync::Arc};
 
 use kube_core::admission::{AdmissionResponse, Operation};
 use serde::{Serialize, de::DeserializeOwned};
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     decode::{NEW, decode},
     denial::{AdmissionDenial, BoxError},
-    json::{apply_changes, remove_new_nulls},
+    json::{apply_changes, keeps_order, remove_new_nulls},
 };
 
 /// Sets defaults of objects before the API server stores the objects.
@@ -127,7 +127,9 @@ where
     }
 
     fn changed(&self, original: &Value, before: &Value, after: &Value) -> Value {
-        let mut changed = if self.prune { after.clone() } else { apply_changes(original, before, after) };
+        let keeps_order = LazyCell::new(|| keeps_order::<K>(original, before));
+        let mut changed =
+            if self.prune { after.clone() } else { apply_changes(original, before, after, &|| *keeps_order) };
         remove_new_nulls::<K>(original, &mut changed);
         changed
     }

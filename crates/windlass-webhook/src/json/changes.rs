@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 /// The fields that identify elements of a list after a change, in order of preference.
@@ -14,18 +15,45 @@ const MAX_COMPARISONS: usize = 1_000_000;
 /// Applies the changes between `before` and `after` to `original`.
 ///
 /// `before` is the part of `original` that a Rust type kept. Unchanged parts of `original` that the type did
-/// not keep stay.
-pub(crate) fn apply_changes(original: &Value, before: &Value, after: &Value) -> Value {
+/// not keep stay. `keeps_order` returns whether the type [keeps the order](keeps_order) of all lists.
+pub(crate) fn apply_changes(
+    original: &Value,
+    before: &Value,
+    after: &Value,
+    keeps_order: &dyn Fn() -> bool,
+) -> Value {
     if before == after {
         return original.clone();
     }
     match (original, before, after) {
         (Value::Object(original), Value::Object(before), Value::Object(after)) => {
-            Value::Object(apply_to_object(original, before, after))
+            Value::Object(apply_to_object(original, before, after, keeps_order))
         }
-        (Value::Array(original), Value::Array(before), Value::Array(list)) => aligned(original, before)
-            .map_or_else(|| after.clone(), |original| Value::Array(apply_to_array(&original, before, list))),
+        (Value::Array(original), Value::Array(before), Value::Array(list)) => {
+            match aligned(original, before, keeps_order) {
+                Some(original) => Value::Array(apply_to_array(&original, before, list, keeps_order)),
+                None => after.clone(),
+            }
+        }
         _ => after.clone(),
+    }
+}
+
+/// Returns whether the Rust type `K` keeps the order of all lists of `original`: of an object with reversed lists, the type keeps
+/// `before` with reversed lists. A type with a sorted set does not keep the order.
+pub(crate) fn keeps_order<K: DeserializeOwned + Serialize>(original: &Value, before: &Value) -> bool {
+    let kept = K::deserialize(reversed(original)).ok().and_then(|object| serde_json::to_value(object).ok());
+    kept == Some(reversed(before))
+}
+
+/// Returns a value with the elements of all lists in the reverse order.
+fn reversed(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => Value::Array(elements.iter().rev().map(reversed).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), reversed(value))).collect())
+        }
+        value => value.clone(),
     }
 }
 
@@ -33,12 +61,13 @@ fn apply_to_object(
     original: &Map<String, Value>,
     before: &Map<String, Value>,
     after: &Map<String, Value>,
+    keeps_order: &dyn Fn() -> bool,
 ) -> Map<String, Value> {
     let mut result = original.clone();
     for (field, new) in after {
         match (original.get(field), before.get(field)) {
             (Some(original), Some(before)) => {
-                result.insert(field.clone(), apply_changes(original, before, new));
+                result.insert(field.clone(), apply_changes(original, before, new, keeps_order));
             }
             // A default of the type that the object does not spell out.
             (None, Some(before)) if before == new => {}
@@ -55,14 +84,18 @@ fn apply_to_object(
 
 /// Returns the elements of `original` in the order of `before`, or `None` if the counterparts are not known.
 ///
-/// A Rust type may reorder a list, such as a `BTreeSet`.
-fn aligned<'a>(original: &'a [Value], before: &[Value]) -> Option<Vec<&'a Value>> {
+/// A Rust type may reorder a list, such as a `BTreeSet`, and may write values in another form, such as times.
+fn aligned<'a>(
+    original: &'a [Value],
+    before: &[Value],
+    keeps_order: &dyn Fn() -> bool,
+) -> Option<Vec<&'a Value>> {
     if original.len() != before.len() {
         return None;
     }
     by_identity(original, before).or_else(|| {
         let is_in_order = original.iter().zip(before).all(|(original, before)| agrees(original, before));
-        is_in_order.then(|| original.iter().collect())
+        (is_in_order || keeps_order()).then(|| original.iter().collect())
     })
 }
 
@@ -95,7 +128,12 @@ fn agrees(original: &Value, before: &Value) -> bool {
     }
 }
 
-fn apply_to_array(original: &[&Value], before: &[Value], after: &[Value]) -> Vec<Value> {
+fn apply_to_array(
+    original: &[&Value],
+    before: &[Value],
+    after: &[Value],
+    keeps_order: &dyn Fn() -> bool,
+) -> Vec<Value> {
     let shorter = before.len().min(after.len());
     let prefix = before.iter().zip(after).take_while(|(old, new)| old == new).count();
     let ends = before.iter().rev().zip(after.iter().rev());
@@ -106,7 +144,9 @@ fn apply_to_array(original: &[&Value], before: &[Value], after: &[Value]) -> Vec
     let mut result = keep(&original[..prefix]);
     for (element, counterpart) in after[new].iter().zip(counterparts) {
         result.push(match counterpart {
-            Some(at) => apply_changes(original[old.start + at], &before[old.start + at], element),
+            Some(at) => {
+                apply_changes(original[old.start + at], &before[old.start + at], element, keeps_order)
+            }
             None => element.clone(),
         });
     }

@@ -8,7 +8,7 @@ mod nulls;
 mod tests;
 
 pub(crate) use self::{
-    changes::{apply_changes, same_element},
+    changes::{apply_changes, keeps_order, same_element},
     depth::{MAX_DEPTH, is_deeper_than},
     nulls::remove_new_nulls,
 };

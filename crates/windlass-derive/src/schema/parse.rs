@@ -181,7 +181,7 @@ fn number(input: ParseStream<'_>) -> Result<Value> {
     };
     let number: f64 = match literal {
         Lit::Int(number) => {
-            *number = with_type(number)?;
+            *number = with_type(number, negative)?;
             number.base10_digits().parse().map_err(|_| wrong)?
         }
         Lit::Float(number) => number.base10_parse()?,
@@ -192,19 +192,20 @@ fn number(input: ParseStream<'_>) -> Result<Value> {
 }
 
 /// Returns an integer with a type if the integer is too large for `i32`, the default of the compiler.
-fn with_type(number: &LitInt) -> Result<LitInt> {
-    let size: u64 = number.base10_digits().parse().map_err(|_| {
-        Error::new(
-            number.span(),
-            "the number is too large; the largest number of a schema is 18446744073709551615",
-        )
-    })?;
+fn with_type(number: &LitInt, negative: bool) -> Result<LitInt> {
+    let size: Option<u64> = number.base10_digits().parse().ok();
     let suffix = match size {
-        _ if !number.suffix().is_empty() || i32::try_from(size).is_ok() => return Ok(number.clone()),
-        _ if i64::try_from(size).is_ok() => "i64",
-        _ => "u64",
+        Some(size) if !number.suffix().is_empty() || i32::try_from(size).is_ok() => return Ok(number.clone()),
+        Some(size) if i64::try_from(size).is_ok() || negative && size == i64::MIN.unsigned_abs() => "i64",
+        Some(_) if !negative => "u64",
+        _ => {
+            return Err(Error::new(
+                number.span(),
+                "the number is not between -9223372036854775808 and 18446744073709551615",
+            ));
+        }
     };
-    Ok(LitInt::new(&format!("{size}{suffix}"), number.span()))
+    Ok(LitInt::new(&format!("{}{suffix}", number.base10_digits()), number.span()))
 }
 
 /// Parses `("a", "b")`, or `= "a"` for a single value.

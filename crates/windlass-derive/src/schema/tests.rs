@@ -40,6 +40,11 @@ fn mistakes_are_named() {
         ("maximum = 1, maximum = 2", "i32", "`maximum` is given twice"),
         ("maximum = \"1\"", "i32", "expected a number"),
         (
+            "minimum = -9223372036854775809",
+            "i64",
+            "the number is not between -9223372036854775808 and 18446744073709551615",
+        ),
+        (
             "unique_items",
             "Vec<i32>",
             "the API server refuses `uniqueItems` in CRDs; write `list_type = \"set\"`",
@@ -93,4 +98,19 @@ fn it_comes_before_the_derives() {
     let tokens = "struct A { a: i32 }".parse().expect("tokens");
     let error = expand(TokenStream::new(), tokens).expect_err("an error").to_string();
     assert!(error.starts_with("write `#[schema]` above `#[derive(…)]`"), "{error}");
+}
+
+#[test]
+fn large_numbers_have_a_type_that_contains_them() {
+    let cases = [
+        ("minimum = -2147483649", "- 2147483649i64"),
+        ("minimum = -9223372036854775808", "- 9223372036854775808i64"),
+        ("maximum = 9223372036854775808", "9223372036854775808u64"),
+    ];
+    for (marker, number) in cases {
+        let item = format!("#[derive(JsonSchema)] struct A {{ #[schema({marker})] a: i64 }}");
+        let item = item.parse::<TokenStream>().expect("tokens");
+        let text = expand(TokenStream::new(), item).expect("expanded").to_string();
+        assert!(text.contains(&format!("{number})")), "{text}");
+    }
 }

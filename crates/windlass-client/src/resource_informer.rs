@@ -2,7 +2,7 @@
 
 use kube_core::{DynamicObject, GroupVersionResource};
 use windlass_runtime::{
-    Error, Result,
+    Error, KindRef, Result,
     informer::{SharedInformer, SharedInformerFactory},
 };
 
@@ -23,5 +23,6 @@ pub fn informer_for_resource(
         let (group, version, name) = (&resource.group, &resource.version, &resource.resource);
         return Err(Error::other(format!("no informer found for {group}/{version}, Resource={name}")));
     };
-    Ok(factory.informer_for(known.api_resource())?)
+    let kind = KindRef::dynamic(&known.api_resource());
+    Ok(factory.informer_for(if known.namespaced { kind.namespaced() } else { kind.cluster_scoped() })?)
 }

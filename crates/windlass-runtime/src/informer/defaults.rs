@@ -31,6 +31,7 @@ impl InformerDefaults {
 /// Builds a [`SharedInformerFactory`].
 pub struct SharedInformerFactoryBuilder {
     origin: Origin,
+    namespaces: Vec<String>,
     defaults: InformerDefaults,
 }
 
@@ -45,11 +46,19 @@ enum Origin {
 impl SharedInformerFactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         let origin = Origin::Client { client: Box::new(client), seed: None };
-        Self { origin, defaults: InformerDefaults::default() }
+        Self { origin, namespaces: Vec::new(), defaults: InformerDefaults::default() }
     }
 
     pub(super) fn sharing(factory: SharedInformerFactory) -> Self {
-        Self { origin: Origin::Shared(factory), defaults: InformerDefaults::default() }
+        let namespaces = factory.namespaces().to_vec();
+        Self { origin: Origin::Shared(factory), namespaces, defaults: InformerDefaults::default() }
+    }
+
+    /// Limits the watches of namespaced kinds, unless the options of an informer name namespaces. Default: the namespaces of the factory
+    /// that [shares](SharedInformerFactory::sharing) its watches, or all.
+    pub(crate) fn default_namespaces(mut self, namespaces: &[String]) -> Self {
+        self.namespaces = namespaces.to_vec();
+        self
     }
 
     /// Sets the resync period of all handlers: every handler gets every object again once in each period. Default: zero, which means
@@ -88,14 +97,16 @@ impl SharedInformerFactoryBuilder {
 
     /// Makes the factory.
     pub fn build(self) -> SharedInformerFactory {
-        let Self { origin, defaults } = self;
+        let Self { origin, namespaces, defaults } = self;
         match origin {
             Origin::Client { client, seed } => {
                 let watches =
                     Watches::new((*client).into(), seed.unwrap_or_else(random_seed), Supervisor::default());
-                SharedInformerFactory::with(watches, true, defaults)
+                SharedInformerFactory::with(watches, true, namespaces, defaults)
             }
-            Origin::Shared(factory) => SharedInformerFactory::with(factory.watches(), false, defaults),
+            Origin::Shared(factory) => {
+                SharedInformerFactory::with(factory.watches(), false, namespaces, defaults)
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     client::{ApiClient, InvalidName, path::GroupResource},
     error::Error,
-    kind_ref::IntoKind,
+    kind_ref::{IntoKind, KindRef},
     supervisor::Supervisor,
 };
 
@@ -44,6 +44,8 @@ pub struct SharedInformerFactory {
 struct Kept {
     /// True if the factory may end the watches. The watches of a manager end with the manager.
     owns_watches: bool,
+    /// Limits the watches of namespaced kinds whose options name no namespace, if not empty.
+    namespaces: Vec<String>,
     defaults: InformerDefaults,
     informers: Mutex<BTreeMap<InformerKey, SharedInformer>>,
 }
@@ -119,6 +121,15 @@ impl Drop for Release {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InformerError {
+    /// The kind is known only at run time, and the factory is limited to namespaces.
+    #[error(
+        "{plural}: the manager is limited to namespaces, and the scope of the kind is unknown: mark the kind with \
+         `KindRef::namespaced` or `KindRef::cluster_scoped`, or set the namespaces of the informer"
+    )]
+    UnknownScope {
+        /// The resource.
+        plural: String,
+    },
     /// Another user of the same watch set an option differently.
     #[error(
         "{plural} is watched already with another `{option}`: users of one watch must agree on it, or differ in \
@@ -187,13 +198,19 @@ impl SharedInformerFactory {
     }
 
     /// Begins a factory that uses the watches of an existing factory, such as the factory of a manager
-    /// ([`RunContext::informers`](crate::RunContext::informers)): a kind that both watch is watched once.
+    /// ([`RunContext::informers`](crate::RunContext::informers)): a kind that both watch is watched once. The namespaces of the manager
+    /// limit the new factory, too.
     pub fn sharing(factory: &Self) -> SharedInformerFactoryBuilder {
         SharedInformerFactoryBuilder::sharing(factory.clone())
     }
 
-    pub(super) fn with(watches: Watches, owns_watches: bool, defaults: InformerDefaults) -> Self {
-        let kept = Kept { owns_watches, defaults, informers: Mutex::default() };
+    pub(super) fn with(
+        watches: Watches,
+        owns_watches: bool,
+        namespaces: Vec<String>,
+        defaults: InformerDefaults,
+    ) -> Self {
+        let kept = Kept { owns_watches, namespaces, defaults, informers: Mutex::default() };
         Self { inner: watches.0, kept: Arc::new(kept) }
     }
 
@@ -201,16 +218,21 @@ impl SharedInformerFactory {
         Watches(self.inner.clone())
     }
 
+    pub(super) fn namespaces(&self) -> &[String] {
+        &self.kept.namespaces
+    }
+
     /// Makes a factory with the supervisor that restarts the watches and handlers.
     pub(crate) fn supervised(client: ApiClient, seed: u64, supervisor: Supervisor) -> Self {
-        Self::with(Watches::new(client, seed, supervisor), true, InformerDefaults::default())
+        Self::with(Watches::new(client, seed, supervisor), true, Vec::new(), InformerDefaults::default())
     }
 
     /// Returns the informer of a [kind](crate::KindRef) with the options of the factory: client-go's `InformerFor`. The first call makes the
     /// informer; the factory keeps the informer, and its event handlers, until the [shutdown](Self::shutdown).
     ///
     /// # Errors
-    /// The factory has been shut down, another user of the same watch set an option differently, or a namespace has an invalid name.
+    /// The factory has been shut down, another user of the same watch set an option differently, a namespace has an invalid name, or the
+    /// factory is limited to namespaces and the scope of the kind is unknown.
     pub fn informer_for<I: IntoKind>(&self, kind: I) -> Result<SharedInformer<I::Object>, InformerError> {
         let kind = kind.into_kind();
         let key = key_of(&kind);
@@ -219,7 +241,7 @@ impl SharedInformerFactory {
             return Ok(informer.read_as());
         }
         let Kept { defaults, .. } = &*self.kept;
-        let options = CacheOptions { metadata_only: kind.metadata_only, ..defaults.options.clone() };
+        let options = self.options_of(&kind, defaults.options.clone())?;
         let informer = self.share(&kind.kind.resource, options)?.with_handlers(defaults.handlers_of(&key));
         informers.insert(key, informer.clone());
         Ok(informer.read_as())
@@ -229,15 +251,32 @@ impl SharedInformerFactory {
     /// user.
     ///
     /// # Errors
-    /// Another user of the same watch set an option differently, a namespace has an invalid name, or the factory has been shut down.
+    /// As [`informer_for`](Self::informer_for).
     pub fn informer<I: IntoKind>(
         &self,
         kind: I,
         options: CacheOptions,
     ) -> Result<SharedInformer<I::Object>, InformerError> {
         let kind = kind.into_kind();
-        let options = CacheOptions { metadata_only: kind.metadata_only, ..options };
+        let options = self.options_of(&kind, options)?;
         Ok(self.share(&kind.kind.resource, options)?.read_as())
+    }
+
+    /// Returns the options of an informer of a kind, limited to the namespaces of the factory.
+    fn options_of<K>(
+        &self,
+        kind: &KindRef<K>,
+        mut options: CacheOptions,
+    ) -> Result<CacheOptions, InformerError> {
+        options.metadata_only = kind.metadata_only;
+        if options.namespaces.is_empty() && !self.kept.namespaces.is_empty() {
+            match kind.kind.namespaced {
+                Some(true) => options.namespaces.clone_from(&self.kept.namespaces),
+                Some(false) => {}
+                None => return Err(InformerError::UnknownScope { plural: kind.resource().plural.clone() }),
+            }
+        }
+        Ok(options)
     }
 
     /// Returns the informer of a resource: the existing informer with equal options, or a new informer.

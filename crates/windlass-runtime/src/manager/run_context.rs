@@ -63,7 +63,9 @@ impl RunContext {
             shutdown,
             recorder: own.recorder.named(runnable),
             caches: Arc::new(caches),
-            informers: SharedInformerFactory::sharing(&own.informers).build(),
+            informers: SharedInformerFactory::sharing(&own.informers)
+                .default_namespaces(&own.namespaces)
+                .build(),
         })
     }
 
@@ -129,8 +131,9 @@ impl RunContext {
         &self.state.own.events
     }
 
-    /// Returns an informer factory that shares the watches of the manager. The informers and event handlers that are added with the
-    /// factory end with the runnable.
+    /// Returns an informer factory that shares the watches of the manager. [`Manager::namespaces`](crate::Manager::namespaces) limits the
+    /// informers of namespaced kinds, unless the options of an informer name namespaces. The informers and event handlers that are added
+    /// with the factory end with the runnable.
     pub fn informers(&self) -> &SharedInformerFactory {
         &self.informers
     }

@@ -27,6 +27,19 @@ async fn neutron_follows_the_object_with_exactly_the_declared_rights() {
     operator.stop_with_exact_rights().await.expect("a graceful stop");
 }
 
+/// The manager has rights in one namespace only.
+#[tokio::test]
+async fn a_controller_of_one_namespace_watches_that_namespace() {
+    let fixture = Fixture::new().await;
+    let manager = fixture.manager().namespaces(["default"]);
+    let operator = fixture.cluster.run_restricted(manager).await;
+    fixture.create("a", "192.168.0.0/16", "192.168.0.1").await;
+    fixture.settled(&["default/a 192.168.0.0/16 192.168.0.1"]).await;
+    fixture.delete("a").await;
+    fixture.cluster.gone::<Network>("a").await;
+    operator.stop_with_exact_rights().await.expect("a graceful stop");
+}
+
 #[tokio::test]
 async fn what_is_changed_in_neutron_is_changed_back() {
     let fixture = Fixture::new().await;

@@ -17,7 +17,7 @@ use super::{
     storage::Storage,
     write::Write,
 };
-use crate::FaultRule;
+use crate::{FaultRule, faults::FaultRules};
 use windlass_runtime::{
     Action, Context, Controller, Object, QueueKey, Result,
     detached::{CacheSource, DetachedContexts},
@@ -55,7 +55,7 @@ impl FakeCluster {
         let FakeClusterBuilder { env, controller, collects_garbage, kinds, .. } = options;
         let mut storage = Storage::new(SharedInformerFactory::builder(unused_client()).seed(0).build());
         kinds.iter().for_each(|kind| storage.learn(kind));
-        let state = State { storage, rules: Vec::new(), writes: Vec::new() };
+        let state = State { storage, rules: FaultRules::default(), writes: Vec::new() };
         let server = Arc::new(Server { env: env.clone(), collects_garbage, state: Mutex::new(state) });
         let contexts = DetachedContexts::new(server.service(), env, server.clone())
             .expect("a client of a service in this process needs no configuration");
@@ -170,7 +170,7 @@ impl FakeCluster {
     #[track_caller]
     pub fn inject(&self, rule: FaultRule) {
         fault::check(&rule.fault);
-        self.server.state.lock().rules.push(rule);
+        self.server.state.lock().rules.add(rule);
     }
 
     /// Lets all requests succeed again.
@@ -178,15 +178,12 @@ impl FakeCluster {
         self.server.state.lock().rules.clear();
     }
 
-    /// Panics unless every added fault has struck the wanted number of times, because a test without the
-    /// fault proves no behaviour.
+    /// Panics unless every added fault has struck the wanted number of times, [cleared](Self::clear_faults) faults included, because a
+    /// test without the fault proves no behaviour.
     #[track_caller]
     pub fn assert_all_struck(&self) {
-        let state = self.server.state.lock();
-        let left: Vec<String> =
-            state.rules.iter().filter(|rule| !rule.is_over()).map(ToString::to_string).collect();
-        drop(state);
-        assert!(left.is_empty(), "these faults did not strike: {}", left.join("; "));
+        let unfinished = self.server.state.lock().rules.unfinished();
+        assert!(unfinished.is_empty(), "these faults did not strike: {unfinished}");
     }
 }
 

@@ -22,7 +22,10 @@ use super::{
     storage::Storage,
     write::{Verb, Write},
 };
-use crate::{Fault, FaultRule};
+use crate::{
+    Fault,
+    faults::{FaultRules, RequestFacts},
+};
 use windlass_runtime::env::Env;
 
 /// An API server in memory.
@@ -34,7 +37,7 @@ pub(super) struct Server {
 
 pub(super) struct State {
     pub(super) storage: Storage,
-    pub(super) rules: Vec<FaultRule>,
+    pub(super) rules: FaultRules,
     pub(super) writes: Vec<Write>,
 }
 
@@ -240,7 +243,7 @@ impl Server {
 impl State {
     /// Returns the fault that strikes a request.
     fn strike(&mut self, access: &Access, request: &ApiRequest) -> Option<Fault> {
-        self.rules.iter_mut().find_map(|rule| rule.strike(access, request.object_name(), false))
+        self.rules.strike(access, request.object_name(), RequestFacts::default())
     }
 }
 

@@ -54,7 +54,8 @@ pub enum Fault {
         after: usize,
     },
     /// 410 `Expired`: a watch that resumes from a resource version is refused; any other watch ends with the
-    /// error at the first event.
+    /// error at the first event. A list at a resource version, or of a further page, is refused. Other
+    /// requests are not affected.
     Expired,
     /// A watch is this many events behind: an event is delivered after this many later events, or at the
     /// latest after 30 s. A list repeats an earlier reply to the same request.
@@ -64,7 +65,7 @@ pub enum Fault {
     },
     /// Another replica takes the Lease before the renewal. Only updates of Leases are affected.
     LeaseTaken,
-    /// The operator's [clock](crate::TestClock) jumps. The request itself is carried out.
+    /// The operator's [clock](crate::Faults::clock) jumps. The request itself is carried out.
     ClockJump(SignedDuration),
     /// The operator's process ends: the process gets no further responses. If `committed`, the request with
     /// the fault was carried out.
@@ -126,12 +127,13 @@ impl Fault {
         Self::Status { code: 422, reason: "Invalid".to_owned(), message: message.into() }
     }
 
-    /// Returns whether the fault changes the outcome of a request. `is_repeated` is true for a list that has had a reply before.
-    fn affects(&self, access: &Access, is_repeated: bool) -> bool {
+    /// Returns whether the fault changes the outcome of a request.
+    fn affects(&self, access: &Access, facts: RequestFacts) -> bool {
         let verb = access.verb();
         match self {
             Self::WatchDrop { .. } | Self::WatchCut { .. } => verb == Verb::Watch,
-            Self::Stale { .. } => verb == Verb::Watch || is_repeated,
+            Self::Stale { .. } => verb == Verb::Watch || facts.is_repeated,
+            Self::Expired => verb == Verb::Watch || (verb == Verb::List && facts.is_versioned),
             Self::LeaseTaken => verb == Verb::Update && access.resource() == Some("leases"),
             _ => true,
         }
@@ -165,6 +167,15 @@ impl fmt::Display for Fault {
             Self::Crash { committed } => write!(f, "crash {}", when(committed)),
         }
     }
+}
+
+/// Facts about a request that the verb and the resource do not tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RequestFacts {
+    /// True for a list that has had a reply before.
+    pub(crate) is_repeated: bool,
+    /// True for a read at a resource version, or of a further page.
+    pub(crate) is_versioned: bool,
 }
 
 /// A fault and the requests that the fault strikes: by default the next request, once.
@@ -228,10 +239,15 @@ impl FaultRule {
         self.times(ALWAYS)
     }
 
-    /// Returns the fault if the rule strikes this request for the object with a name. `is_repeated` is true for a list that has had a
-    /// reply before. A request that the fault does not affect passes, and does not count.
-    pub(crate) fn strike(&mut self, access: &Access, name: Option<&str>, is_repeated: bool) -> Option<Fault> {
-        let matches = self.fault.affects(access, is_repeated)
+    /// Returns the fault if the rule strikes this request for the object with a name. A request that the fault does not affect passes, and
+    /// does not count.
+    pub(super) fn strike(
+        &mut self,
+        access: &Access,
+        name: Option<&str>,
+        facts: RequestFacts,
+    ) -> Option<Fault> {
+        let matches = self.fault.affects(access, facts)
             && self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&access.verb()))
             && self.is_at(access.resource())
             && self.name.as_deref().is_none_or(|wanted| name == Some(wanted));
@@ -262,7 +278,7 @@ impl FaultRule {
     }
 
     /// Returns whether the fault has struck the wanted number of times: at least once, if the fault strikes every request.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.times == 0 || (self.times == ALWAYS && self.struck)
     }
 }

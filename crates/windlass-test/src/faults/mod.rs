@@ -3,6 +3,7 @@
 mod fault;
 mod plan;
 mod reply;
+mod rules;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,9 +24,11 @@ use tokio::time::sleep;
 use windlass_runtime::BoxError;
 use windlass_runtime::permission::{Access, Verb};
 
+pub(crate) use self::fault::RequestFacts;
 pub use self::fault::{Fault, FaultRule};
 use self::plan::Plan;
 use self::reply::{AnyBody, failure, forbidden, full};
+pub(crate) use self::rules::FaultRules;
 use self::watch::{Flow, Process, relay};
 use crate::TestClock;
 
@@ -65,7 +68,6 @@ pub struct Faults(Arc<Inner>);
 
 struct Inner {
     server: Client,
-    clock: Option<TestClock>,
     flow: channel::Sender<Flow>,
     /// True if requests get responses.
     reachable: channel::Sender<bool>,
@@ -76,9 +78,11 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    rules: Vec<FaultRule>,
+    rules: FaultRules,
     plan: Option<Plan>,
-    healed: bool,
+    clock: Option<TestClock>,
+    /// The process of the client that was made last.
+    last_process: u64,
     injected: Vec<String>,
     trace: Vec<String>,
     /// The last replies to lists, by request, the oldest request first.
@@ -89,32 +93,60 @@ struct State {
 impl Faults {
     /// Creates a layer before a server. The layer injects no fault until the first rule.
     pub fn new(server: Client) -> Self {
-        Self::with_plan(server, None, None)
+        Self::with_plan(server, None)
     }
 
-    /// Creates a layer that injects faults chosen by a seed, until [`clear_faults`](Self::clear_faults).
+    /// Creates a layer that injects faults chosen by a seed, until [`clear_faults`](Self::clear_faults). The clock of the operator
+    /// jumps only with [`clock`](Self::clock).
     ///
     /// The same requests in the same order meet the same faults. [`Scenario`](crate::Scenario) keeps the
     /// order of requests the same.
     pub fn seeded(server: Client, seed: u64) -> Self {
-        Self::with_plan(server, Some(seed), None)
+        Self::with_plan(server, Some(seed))
     }
 
-    pub(crate) fn with_plan(server: Client, seed: Option<u64>, clock: Option<TestClock>) -> Self {
+    fn with_plan(server: Client, seed: Option<u64>) -> Self {
         Self(Arc::new(Inner {
             server,
-            clock,
-            flow: channel::Sender::new(Flow::Faulty),
+            flow: channel::Sender::new(Flow::default()),
             reachable: channel::Sender::new(true),
             process: channel::Sender::new(0),
             state: Mutex::new(State { plan: seed.map(Plan::new), ..State::default() }),
         }))
     }
 
+    /// Sets the clock that [`Fault::ClockJump`] moves: the clock of the operator's [environment](TestClock::env).
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_client::api::{Api, ListParams};
+    /// # use windlass_runtime::permission::Verb;
+    /// use jiff::{SignedDuration, Timestamp};
+    /// use windlass_test::{Fault, Faults, TestClock, TestCluster};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let cluster = TestCluster::start().await;
+    /// let clock = TestClock::starting_at(Timestamp::UNIX_EPOCH);
+    /// let faults = Faults::new(cluster.client()).clock(clock.clone());
+    /// faults.inject(Fault::ClockJump(SignedDuration::from_hours(1)).on(Verb::List).to("configmaps"));
+    /// // `Manager::env(clock.env(1))` gives the clock to the operator.
+    /// # let configs: Api<ConfigMap> = Api::default_namespaced(faults.client());
+    /// # configs.list(&ListParams::default()).await.expect("listed");
+    /// # faults.assert_all_struck();
+    /// # assert!(clock.now() >= Timestamp::from_second(3600).expect("in range"));
+    /// # }
+    /// ```
+    pub fn clock(self, clock: TestClock) -> Self {
+        self.0.state.lock().clock = Some(clock);
+        self
+    }
+
     /// Returns a client that meets these faults. After a [crash](Fault::Crash), requests of the client never
     /// end: the next process of the operator needs a new client.
     pub fn client(&self) -> Client {
         let (faults, process) = (self.clone(), *self.0.process.borrow());
+        self.0.state.lock().last_process = process;
         let namespace = self.0.server.default_namespace().to_owned();
         let service = tower::service_fn(move |request| {
             let faults = faults.clone();
@@ -124,18 +156,29 @@ impl Faults {
     }
 
     /// Adds a fault. If several faults match a request, the fault that was added first strikes.
+    ///
+    /// # Panics
+    /// The fault is a [jump of the clock](Fault::ClockJump), and there is no [clock](Self::clock).
+    #[track_caller]
     pub fn inject(&self, rule: FaultRule) {
-        self.0.state.lock().rules.push(rule);
+        let mut state = self.0.state.lock();
+        let lacks_clock = matches!(rule.fault, Fault::ClockJump(_)) && state.clock.is_none();
+        if !lacks_clock {
+            state.rules.add(rule);
+            return;
+        }
+        drop(state);
+        panic!("{rule}: there is no clock that could jump; give the operator's clock to `Faults::clock`");
     }
 
     /// Holds back the events of all watches until [`release_watches`](Self::release_watches).
     pub fn hold_watches(&self) {
-        self.0.flow.send_replace(Flow::Held);
+        self.0.flow.send_modify(|flow| flow.is_held = true);
     }
 
     /// Delivers the events of watches again, beginning with the events that were held back.
     pub fn release_watches(&self) {
-        self.0.flow.send_replace(Flow::Faulty);
+        self.0.flow.send_modify(|flow| flow.is_held = false);
     }
 
     /// Answers no request and delivers no event until [`clear_faults`](Self::clear_faults).
@@ -144,23 +187,21 @@ impl Faults {
         self.hold_watches();
     }
 
-    /// Ends all current and future faults.
+    /// Ends all faults, and the faults of the seed for good. Faults that are [added](Self::inject) later strike again.
     pub fn clear_faults(&self) {
         let mut state = self.0.state.lock();
         state.rules.clear();
         state.plan = None;
-        state.healed = true;
         drop(state);
         self.0.reachable.send_replace(true);
-        self.0.flow.send_replace(Flow::Healed);
+        self.0.flow.send_modify(Flow::clear);
     }
 
-    /// Waits until the process of the clients that were made last [crashes](Fault::Crash).
+    /// Waits until the process of the client that was made last [crashes](Fault::Crash). Returns at once if the process has crashed.
     pub async fn crashed(&self) {
-        let mut process = self.0.process.subscribe();
-        let current = *process.borrow_and_update();
+        let last = self.0.state.lock().last_process;
         // The sender lives as long as `self`.
-        let _ = process.wait_for(|process| *process != current).await;
+        let _ = self.0.process.subscribe().wait_for(|process| *process != last).await;
     }
 
     /// Returns the requests, one a line, with the fault and the status code of each request.
@@ -173,15 +214,12 @@ impl Faults {
         self.0.state.lock().injected.clone()
     }
 
-    /// Panics unless every added fault has struck the wanted number of times, because a test without the
-    /// fault proves no behaviour.
+    /// Panics unless every added fault has struck the wanted number of times, [cleared](Self::clear_faults) faults included, because a
+    /// test without the fault proves no behaviour.
     #[track_caller]
     pub fn assert_all_struck(&self) {
-        let state = self.0.state.lock();
-        let left: Vec<String> =
-            state.rules.iter().filter(|rule| !rule.is_over()).map(ToString::to_string).collect();
-        drop(state);
-        assert!(left.is_empty(), "these faults did not strike: {}", left.join("; "));
+        let unfinished = self.0.state.lock().rules.unfinished();
+        assert!(unfinished.is_empty(), "these faults did not strike: {unfinished}");
     }
 
     async fn serve(self, request: Request<Body>, process: u64) -> Result<Response<AnyBody>, BoxError> {
@@ -209,15 +247,18 @@ impl Faults {
     /// Chooses the fault of a request.
     fn choose(&self, access: &Access, uri: &Uri, line: &str) -> Option<Fault> {
         let mut state = self.0.state.lock();
-        if state.healed {
-            return None;
-        }
-        let is_repeated = state.lists.contains_key(&uri.to_string());
-        let strike = |rule: &mut FaultRule| rule.strike(access, access.name(), is_repeated);
-        let scripted = state.rules.iter_mut().find_map(strike);
         let query = uri.query().unwrap_or_default();
+        let facts = RequestFacts {
+            is_repeated: state.lists.contains_key(&uri.to_string()),
+            is_versioned: query.contains("resourceVersion=") || query.contains("continue="),
+        };
+        let scripted = state.rules.strike(access, access.name(), facts);
         let resumes = query.contains("resourceVersion=") && !query.contains("sendInitialEvents");
-        let fault = scripted.or_else(|| state.plan.as_mut()?.choose(access, resumes))?;
+        let has_clock = state.clock.is_some();
+        let fault = scripted.or_else(|| {
+            let chosen = state.plan.as_mut()?.choose(access, resumes);
+            chosen.filter(|fault| has_clock || !matches!(fault, Fault::ClockJump(_)))
+        })?;
         state.injected.push(format!("{fault}: {line}"));
         Some(fault)
     }
@@ -271,12 +312,12 @@ impl Faults {
                 self.forward(request, access, None, process).await
             }
             Some(Fault::ClockJump(by)) => {
-                if let Some(clock) = &self.0.clock {
+                if let Some(clock) = &self.0.state.lock().clock {
                     clock.jump(by);
                 }
                 self.forward(request, access, None, process).await
             }
-            Some(Fault::Expired) if !is_watch_from_scratch(&request) => {
+            Some(Fault::Expired) if access.verb() != Verb::Watch || !is_watch_from_scratch(&request) => {
                 Ok(failure(410, "Expired", "injected: too old resource version", None))
             }
             other => self.forward(request, access, other, process).await,
@@ -292,11 +333,14 @@ impl Faults {
         process: u64,
     ) -> Result<Response<AnyBody>, BoxError> {
         let url = request.uri().to_string();
+        // Faults that end while the server prepares the response must not strike.
+        let flow = self.0.flow.subscribe();
+        let watch_fault = fault.clone().map(|fault| (fault, flow.borrow().cleared));
         let response = self.0.server.send(request).await?;
         if access.verb() == Verb::Watch && response.status().is_success() {
             let (parts, body) = response.into_parts();
             let process = Process { number: process, current: self.0.process.subscribe() };
-            return Ok(Response::from_parts(parts, relay(body, fault, self.0.flow.subscribe(), process)));
+            return Ok(Response::from_parts(parts, relay(body, watch_fault, flow, process)));
         }
         if access.verb() != Verb::List {
             return Ok(response.map(any));
@@ -318,7 +362,7 @@ impl Faults {
         if access.resource() != Some("leases") || access.verb() != Verb::Update {
             return;
         }
-        let now = self.0.clock.as_ref().map_or_else(Timestamp::now, TestClock::now);
+        let now = self.0.state.lock().clock.as_ref().map_or_else(Timestamp::now, TestClock::now);
         let spec = json!({ "holderIdentity": "another-replica", "renewTime": format!("{now:.6}") });
         let patch = json!({ "spec": spec }).to_string().into_bytes();
         let request = Request::patch(path)

@@ -19,20 +19,26 @@ use super::reply::{AnyBody, status};
 const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
 /// The state of event delivery to watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    /// As the faults say.
-    Faulty,
-    /// At once.
-    Healed,
-    /// Not at all.
-    Held,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flow {
+    /// True if no event is delivered.
+    pub(super) is_held: bool,
+    /// How often all faults were ended. A fault strikes a watch only until the next end of all faults.
+    pub(super) cleared: u64,
+}
+
+impl Flow {
+    /// Ends the faults of all watches, and delivers events at once.
+    pub(super) fn clear(&mut self) {
+        *self = Self { is_held: false, cleared: self.cleared + 1 };
+    }
 }
 
 /// A watch on its way to the client.
 struct Relay {
     body: Body,
-    fault: Option<Fault>,
+    /// The fault, with the [number](Flow::cleared) of ends before the fault.
+    fault: Option<(Fault, u64)>,
     flow: watch::Receiver<Flow>,
     /// An incomplete line.
     partial: BytesMut,
@@ -63,7 +69,7 @@ impl Process {
 /// Passes the events of a watch on, with a fault, until the process of the client ends.
 pub(super) fn relay(
     body: Body,
-    fault: Option<Fault>,
+    fault: Option<(Fault, u64)>,
     flow: watch::Receiver<Flow>,
     process: Process,
 ) -> AnyBody {
@@ -91,18 +97,18 @@ impl Relay {
                 // The process gets no further events.
                 std::future::pending::<()>().await;
             }
+            let Flow { is_held, cleared } = *self.flow.borrow_and_update();
+            self.fault = self.fault.take().filter(|(_, began)| *began == cleared);
             if let Some(end) = self.end_by_fault() {
                 return end;
             }
-            let flow = *self.flow.borrow_and_update();
-            let keep = match (&self.fault, flow) {
-                (_, Flow::Held) => usize::MAX,
-                (Some(Fault::Stale { events }), Flow::Faulty) if !self.ended => *events,
+            let keep = match &self.fault {
+                _ if is_held => usize::MAX,
+                Some((Fault::Stale { events }, _)) if !self.ended => *events,
                 _ => 0,
             };
             let due = self.held.front().map(|(due, _)| *due);
-            let ready = self.held.len() > keep
-                || (flow != Flow::Held && due.is_some_and(|due| due <= Instant::now()));
+            let ready = self.held.len() > keep || (!is_held && due.is_some_and(|due| due <= Instant::now()));
             if ready && let Some((_, event)) = self.held.pop_front() {
                 self.delivered += 1;
                 return Some(Ok(event));
@@ -119,7 +125,7 @@ impl Relay {
                     Some(Err(error)) => return Some(Err(error.into())),
                     Some(Ok(frame)) => if let Ok(data) = frame.into_data() { self.split(&data) },
                 },
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() && flow != Flow::Held => {}
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() && !is_held => {}
             }
         }
     }
@@ -127,17 +133,15 @@ impl Relay {
     /// Ends the stream if the fault of the watch is due. The inner `None` is an end without an error.
     #[expect(clippy::option_option, reason = "the inner one is what a stream returns")]
     fn end_by_fault(&mut self) -> Option<Option<Result<Bytes, BoxError>>> {
-        if *self.flow.borrow() == Flow::Healed {
-            return None;
-        }
-        match self.fault {
-            Some(Fault::WatchDrop { after }) if self.delivered >= after => Some(None),
-            Some(Fault::WatchCut { after }) if self.delivered >= after => {
-                self.fault = Some(Fault::WatchDrop { after: 0 });
+        let (fault, _) = self.fault.as_mut()?;
+        match *fault {
+            Fault::WatchDrop { after } if self.delivered >= after => Some(None),
+            Fault::WatchCut { after } if self.delivered >= after => {
+                *fault = Fault::WatchDrop { after: 0 };
                 Some(Some(Err("injected: connection reset by peer".into())))
             }
-            Some(Fault::Expired) => {
-                self.fault = Some(Fault::WatchDrop { after: 0 });
+            Fault::Expired => {
+                *fault = Fault::WatchDrop { after: 0 };
                 let object = status(410, "Expired", "injected: too old resource version");
                 let event = json!({ "type": "ERROR", "object": object });
                 Some(Some(Ok(Bytes::from(format!("{event}\n")))))

@@ -21,13 +21,20 @@ pub(super) struct Replica {
     pub(super) seed: u64,
 }
 
+/// The end of an operator.
+#[derive(Default)]
+pub(super) struct ReplicaEnd {
+    pub(super) restarts: u64,
+    /// The failure of the stop.
+    pub(super) stop_error: Option<String>,
+    /// The last error that ended a process of the operator before the stop.
+    pub(super) last_error: Option<String>,
+}
+
 impl Replica {
-    /// Runs the operator until `stop`. Returns the number of restarts.
-    ///
-    /// # Errors
-    /// The operator failed during the stop.
-    pub(super) async fn run(self, stop: watch::Receiver<bool>) -> Result<u64, String> {
-        let mut restarts = 0;
+    /// Runs the operator until `stop`.
+    pub(super) async fn run(self, stop: watch::Receiver<bool>) -> ReplicaEnd {
+        let (mut restarts, mut last_error) = (0, None);
         loop {
             let env = self.clock.env(self.seed.wrapping_add(restarts << 32));
             let manager = (self.operator)(self.faults.client()).env(env);
@@ -40,11 +47,14 @@ impl Replica {
             };
             match ended {
                 Some(result) if *stop.borrow() => {
-                    return result.map(|()| restarts).map_err(|error| format!("the stop failed: {error}"));
+                    let stop_error = result.err().map(|error| format!("the stop failed: {error}"));
+                    return ReplicaEnd { restarts, stop_error, last_error };
                 }
                 // The operator lost leadership, or could not start without the server.
-                Some(_) | None => sleep(RESTART).await,
+                Some(Err(error)) => last_error = Some(error.to_string()),
+                Some(Ok(())) | None => {}
             }
+            sleep(RESTART).await;
             restarts += 1;
         }
     }

@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::replica::Replica;
+use super::replica::{Replica, ReplicaEnd};
 use super::{HOLDS, SETTLES, Scenario};
 use crate::faults::digest;
 use crate::{Faults, TestClock, TestCluster};
@@ -112,7 +112,7 @@ impl Scenario {
         let cluster = TestCluster::seeded(TestClock::starting_at(begin), seed).await;
         cluster.install_all(&self.crds).await;
         let clock = TestClock::starting_at(begin);
-        let faults = Faults::with_plan(cluster.client(), Some(seed), Some(clock.clone()));
+        let faults = Faults::seeded(cluster.client(), seed).clock(clock.clone());
         let replica = Replica { operator: self.operator.clone(), faults: faults.clone(), clock, seed };
         let (stop, stopped) = watch::channel(false);
         let operator = tokio::spawn(replica.run(stopped));
@@ -125,9 +125,15 @@ impl Scenario {
         faults.clear_faults();
         let result = self.settled(&cluster).await;
         stop.send_replace(true);
-        let ended = operator.await.unwrap_or_else(|error| Err(format!("the operator panicked: {error}")));
-        let restarts = ended.as_ref().copied().unwrap_or_default();
-        let failure = result.err().or_else(|| ended.err());
+        let ReplicaEnd { restarts, stop_error, last_error } =
+            operator.await.unwrap_or_else(|error| ReplicaEnd {
+                stop_error: Some(format!("the operator panicked: {error}")),
+                ..ReplicaEnd::default()
+            });
+        let failure = result.err().or(stop_error).map(|failure| match last_error {
+            Some(error) => format!("{failure}; the operator's last error: {error}"),
+            None => failure,
+        });
         ScenarioRun { seed, failure, trace: faults.trace(), faults: faults.injected(), restarts }
     }
 

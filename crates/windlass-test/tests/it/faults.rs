@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
-use kube_client::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube_client::api::{Api, ListParams, PostParams, VersionMatch, WatchEvent, WatchParams};
 use kube_core::ObjectMeta;
 use tokio::time::{Instant, timeout};
 use windlass_runtime::leader_election::LeaderElection;
@@ -193,6 +193,66 @@ async fn a_process_that_ended_gets_no_further_events() {
     crash.abort();
 }
 
+/// The operator's process may end before the test waits for the end.
+#[tokio::test(start_paused = true)]
+async fn a_crash_that_has_happened_ends_the_wait() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Crash { committed: true }.on_writes().to("configmaps"));
+    let hangs = timeout(Duration::from_secs(600), create(faults.client(), "a")).await;
+    assert!(hangs.is_err(), "the process has ended");
+    timeout(Duration::from_secs(600), faults.crashed()).await.expect("the crash is known");
+    let _next = faults.client();
+    let waits = timeout(Duration::from_secs(600), faults.crashed()).await;
+    assert!(waits.is_err(), "the next process has not crashed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_can_be_injected_after_the_end_of_all_faults() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Conflict.on(Verb::Create).to("configmaps"));
+    create(faults.client(), "a").await.expect_err("a fault");
+    let lagging = Fault::Stale { events: 3 }.on(Verb::Watch).to("configmaps");
+    faults.inject(lagging.clone());
+    let watch = configs(faults.client());
+    let earlier = watch.watch(&WatchParams::default().timeout(290), "0").await.expect("a watch");
+    let mut earlier = std::pin::pin!(earlier);
+    faults.clear_faults();
+    faults.assert_all_struck();
+    create(faults.client(), "a").await.expect("no fault");
+
+    faults.inject(Fault::Conflict.on(Verb::Create).to("configmaps"));
+    faults.inject(lagging);
+    create(faults.client(), "b").await.expect_err("a fault");
+    let watch = configs(faults.client());
+    let later = watch.watch(&WatchParams::default().timeout(290), "0").await.expect("a watch");
+    let mut later = std::pin::pin!(later);
+    faults.assert_all_struck();
+    let second = Duration::from_secs(1);
+    create(faults.client(), "c").await.expect("no fault");
+    let mut names = Vec::new();
+    while let Ok(event) = timeout(second, earlier.try_next()).await {
+        match event.expect("an event") {
+            Some(WatchEvent::Added(config)) => names.extend(config.metadata.name),
+            Some(WatchEvent::Bookmark(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(names, ["a", "c"], "no fault strikes the earlier watch again");
+    assert!(timeout(second, later.try_next()).await.is_err(), "the later watch lags");
+}
+
+#[tokio::test]
+#[should_panic(expected = "these faults did not strike: conflict on patch pods/status")]
+async fn a_fault_that_did_not_strike_before_the_end_of_all_faults_fails_the_test() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Conflict.on(Verb::Patch).to("pods/status"));
+    faults.clear_faults();
+    faults.assert_all_struck();
+}
+
 /// A rule that matches requests without an effect proves no behaviour.
 #[tokio::test(start_paused = true)]
 async fn a_fault_strikes_only_requests_that_the_fault_affects() {
@@ -202,6 +262,7 @@ async fn a_fault_strikes_only_requests_that_the_fault_affects() {
         Fault::WatchCut { after: 0 }.on_any(),
         Fault::Stale { events: 1 }.on_any(),
         Fault::LeaseTaken.on_any(),
+        Fault::Expired.on_any(),
         Fault::Conflict.on(Verb::Delete).always(),
     ];
     for rule in unaffected {
@@ -223,6 +284,17 @@ async fn a_fault_strikes_only_requests_that_the_fault_affects() {
     assert_eq!(names().await, before);
     assert_ne!(names().await, before);
     faults.assert_all_struck();
+
+    faults.inject(Fault::Expired.on(Verb::List).times(2));
+    let listed = configs(faults.client()).list(&ListParams::default()).await.expect("listed");
+    let version = listed.metadata.resource_version.unwrap_or_default();
+    let at_version = ListParams::default().at(&version).matching(VersionMatch::Exact);
+    for expired in [at_version, ListParams::default().continue_token("further")] {
+        let error = configs(faults.client()).list(&expired).await.expect_err("a fault");
+        let error = Error::from(error);
+        assert!(error.is_gone(), "{error}");
+    }
+    faults.assert_all_struck();
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,4 +304,22 @@ async fn a_clock_follows_paused_time_and_jumps() {
     assert_eq!(clock.now().as_second(), 100);
     clock.jump(SignedDuration::from_secs(-40));
     assert_eq!(clock.env(1).now().as_second(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_moves_the_clock_of_the_operator() {
+    let cluster = TestCluster::start().await;
+    let clock = TestClock::starting_at(Timestamp::UNIX_EPOCH);
+    let faults = Faults::new(cluster.client()).clock(clock.clone());
+    faults.inject(Fault::ClockJump(SignedDuration::from_hours(1)).on(Verb::Create).to("configmaps"));
+    create(faults.client(), "a").await.expect("the request is carried out");
+    faults.assert_all_struck();
+    assert_eq!(clock.now().as_second(), 3600);
+}
+
+#[tokio::test]
+#[should_panic(expected = "clock jump of 60 s on create: there is no clock that could jump")]
+async fn a_jump_of_the_clock_needs_a_clock() {
+    let cluster = TestCluster::start().await;
+    Faults::new(cluster.client()).inject(Fault::ClockJump(SignedDuration::from_secs(60)).on(Verb::Create));
 }

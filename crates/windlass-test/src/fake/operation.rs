@@ -294,7 +294,29 @@ fn is_held(resource: &GroupResource, object: &Value) -> bool {
         || (is_namespace && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty()))
 }
 
+/// The groups of the built-in kinds with a dot in the name. The group of a CRD always has a dot, and may end with `k8s.io`.
+const BUILT_IN: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// Returns whether a CRD defines a resource, judged by the group.
 pub(super) fn is_custom(resource: &GroupResource) -> bool {
-    resource.group.contains('.') && !resource.group.ends_with(".k8s.io")
+    resource.group.contains('.') && !BUILT_IN.contains(&resource.group.as_str())
 }

@@ -48,7 +48,8 @@ const IDENTITY: [&str; 10] = [
 
 impl Owners {
     /// Makes a manager the owner of the fields of a configuration. Returns the fields that the manager
-    /// applied before, leaves out now and does not share with another manager.
+    /// applied before, leaves out now and does not share with another manager, in the order of the
+    /// [removal](remove): the key of an item of a list is the last field of the item.
     ///
     /// # Errors
     /// Without force: another manager owns a field with another value.
@@ -80,7 +81,12 @@ impl Owners {
         let of_others = |path: &FieldPath| {
             self.managers.iter().any(|(other, fields)| other != manager && fields.contains(path))
         };
-        Ok(before.into_iter().filter(|path| !wanted.contains(path) && !of_others(path)).collect())
+        let dropped = before.into_iter().filter(|path| !wanted.contains(path) && !of_others(path));
+        let (mut keys, mut dropped): (Vec<_>, Vec<_>) = dropped.partition(|path| is_item_key(path));
+        // The key of an item is in the way to the keys of the item's own lists.
+        keys.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        dropped.append(&mut keys);
+        Ok(dropped)
     }
 
     /// Makes a manager the owner of the fields that a write changed, and forgets removed fields.
@@ -127,7 +133,12 @@ impl Step {
     }
 }
 
-/// Removes a field, and parents that are empty without the field.
+/// Returns whether a field is the key of an item of a list.
+fn is_item_key(path: &[Step]) -> bool {
+    matches!(path, [.., Step::Item(key, _), Step::Member(name)] if name == key)
+}
+
+/// Removes a field, and parents that are empty without the field. The key of an item stays while the item has other fields.
 pub(super) fn remove(object: &mut Value, path: &[Step]) {
     let Some((step, rest)) = path.split_first() else { return };
     match (step, object) {
@@ -140,6 +151,10 @@ pub(super) fn remove(object: &mut Value, path: &[Step]) {
         }
         (Step::Item(key, value), Value::Array(items)) => {
             let Some(place) = items.iter().position(|item| text(&item[*key]) == *value) else { return };
+            let has_other_fields = items[place].as_object().is_some_and(|fields| fields.len() > 1);
+            if has_other_fields && matches!(rest, [Step::Member(name)] if name == key) {
+                return;
+            }
             remove(&mut items[place], rest);
             if rest.is_empty() || is_empty(&items[place]) {
                 items.remove(place);

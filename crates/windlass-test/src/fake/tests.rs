@@ -6,7 +6,7 @@ use k8s_openapi::api::{
 };
 use kube_client::{
     Api,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, PatchParams, PostParams},
 };
 use kube_core::{
     ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, ResourceExt, metadata::PartialObjectMeta,
@@ -217,6 +217,15 @@ async fn a_request_with_a_lost_answer_is_carried_out() -> Result<()> {
 }
 
 #[tokio::test]
+#[should_panic(expected = "these faults did not strike: conflict on patch pods")]
+async fn a_fault_that_did_not_strike_before_the_end_of_all_faults_fails_the_test() {
+    let fake = FakeCluster::builder().build();
+    fake.inject(Fault::Conflict.on_patch::<Pod>());
+    fake.clear_faults();
+    fake.assert_all_struck();
+}
+
+#[tokio::test]
 #[should_panic(expected = "the fake cluster has no watches")]
 async fn a_fault_of_a_watch_is_refused() {
     FakeCluster::builder().build().inject(Fault::Expired.on_any());
@@ -262,7 +271,7 @@ async fn a_plain_client_sees_the_same_objects() -> Result<()> {
     let deployment = Deployment { metadata: meta("web"), ..Deployment::default() };
     deployments.create(&PostParams::default(), &deployment).await?;
     let scale = Patch::Merge(json!({ "spec": { "replicas": 3 } }));
-    let scaled = deployments.patch_scale("web", &kube_client::api::PatchParams::default(), &scale).await?;
+    let scaled = deployments.patch_scale("web", &PatchParams::default(), &scale).await?;
     assert_eq!(scaled.spec.and_then(|spec| spec.replicas), Some(3));
     assert_eq!(deployments.get("web").await?.spec.and_then(|spec| spec.replicas), Some(3));
     Ok(())
@@ -499,6 +508,57 @@ async fn items_of_lists_have_owners() -> Result<()> {
         ours.apply(&with("main", "a")).if_uid("another").await.expect_err("another object").is_conflict()
     );
     Ok(())
+}
+
+/// An item that is dropped goes with all of its fields, whatever the names of the fields.
+#[tokio::test]
+async fn an_apply_removes_the_items_that_the_apply_drops() -> Result<()> {
+    use windlass_runtime::apply::core::v1::{container, container_port, env_var, pod};
+
+    let fake = FakeCluster::builder().build();
+    let (ours, theirs) = (writer(&fake, "ours"), writer(&fake, "theirs"));
+    let main = || container("main").image("a");
+    let side = container("side")
+        .env([env_var("COLOR").value("blue")])
+        .image("b")
+        .ports([container_port(80).protocol("TCP")])
+        .working_dir("/side");
+    theirs.apply(&pod("p", "default").containers([main()])).await?;
+    ours.apply(&pod("p", "default").containers([side])).await?;
+    let containers = |pod: &Pod| serde_json::to_value(&pod.spec.as_ref().expect("a spec").containers);
+    let applied = ours.apply(&pod("p", "default")).await?;
+    assert_eq!(containers(&applied).expect("JSON"), json!([{ "name": "main", "image": "a" }]));
+
+    // An item with a field of another manager keeps the key.
+    ours.apply(&pod("p", "default").containers([main(), container("side").image("b")])).await?;
+    let workdir = json!([{ "op": "add", "path": "/spec/containers/1/workingDir", "value": "/theirs" }]);
+    let workdir = Patch::<()>::Json(serde_json::from_value(workdir).expect("a patch"));
+    theirs.patch::<Pod, _>(&key("p"), &workdir).await?;
+    let applied = ours.apply(&pod("p", "default").containers([main()])).await?;
+    let left = json!([{ "name": "main", "image": "a" }, { "name": "side", "workingDir": "/theirs" }]);
+    assert_eq!(containers(&applied).expect("JSON"), left);
+    Ok(())
+}
+
+/// The groups of some CRDs end like the groups of Kubernetes.
+#[tokio::test]
+async fn a_strategic_merge_patch_is_for_built_in_kinds() {
+    let fake = FakeCluster::builder().build();
+    for (api_version, kind, is_built_in) in [
+        ("samplecontroller.k8s.io/v1alpha1", "Foo", false),
+        ("gateway.networking.k8s.io/v1", "Gateway", false),
+        ("example.com/v1", "Backup", false),
+        ("networking.k8s.io/v1", "Ingress", true),
+        ("apps/v1", "Deployment", true),
+    ] {
+        let (group, version) = api_version.split_once('/').expect("a group");
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<DynamicObject> = Api::namespaced_with(fake.client().clone(), "default", &resource);
+        api.create(&PostParams::default(), &DynamicObject::new("a", &resource)).await.expect("created");
+        let patch = Patch::Strategic(json!({ "metadata": { "labels": { "a": "b" } } }));
+        let patched = api.patch("a", &PatchParams::default(), &patch).await;
+        assert_eq!(patched.is_ok(), is_built_in, "{api_version} {kind}: {patched:?}");
+    }
 }
 
 /// A controller without the right to list cannot find the outcome of a create. The controller is not held up

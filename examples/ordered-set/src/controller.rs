@@ -31,6 +31,8 @@ pub fn controller() -> Controller {
         .needs(Permission::to::<Pod>([Verb::Patch]).optional())
         .needs(Permission::status_of::<OrderedSet>())
         .needs(Permission::to::<OrderedSet>([Verb::Patch]))
+        // Before the adoption of a pod.
+        .needs(Permission::to::<OrderedSet>([Verb::Get]).optional())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<OrderedSet>) -> Result<Action> {

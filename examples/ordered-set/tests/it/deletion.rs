@@ -1,16 +1,21 @@
 //! The deletion of sets: the remaining pods, and a deleted set that does not decode.
 
+use std::time::Duration;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
-use ordered_set::OrderedSet;
+use ordered_set::{OrderedSet, controller};
 use serde_json::{Value, json};
 use windlass::prelude::*;
-use windlass_test::eventually;
+use windlass_test::{Fault, Faults, TestCluster, eventually};
 
 use crate::{SOON, order::Fixture, user::User};
+
+/// The limit of a wait if a watch lags by 30 s, in paused time.
+const LATE: Duration = Duration::from_secs(600);
 
 /// The sets of the namespace `default`, as any JSON.
 fn untyped(user: &User) -> Api<DynamicObject> {
@@ -83,6 +88,32 @@ async fn a_new_set_adopts_the_pods_that_were_left() {
     user.settled("web", 2).await;
     assert_eq!(uids().await, before[..2]);
     fixture.stop().await;
+}
+
+/// The watch of sets lags behind the watch of pods: the operator sees pods without an owner, and a set that is not deleted yet.
+#[tokio::test(start_paused = true)]
+async fn an_orphaning_deletion_leaves_the_pods_of_a_set_whose_deletion_is_not_seen_yet() {
+    let cluster = TestCluster::with_controllers().await.wait_limit(LATE);
+    cluster.install_crd::<OrderedSet>().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Stale { events: 1000 }.on(Verb::Watch).to("orderedsets").always());
+    let operator = cluster.run(Manager::new(faults.client()).controller(controller()));
+    let user = User(cluster.client());
+    user.create("web", 2, json!({})).await;
+    eventually(LATE, || user.has("web", 2)).await;
+    let uids = async || {
+        let pods = user.pods().list(&ListParams::default()).await.expect("listed");
+        pods.items.iter().filter_map(|pod| Some((pod.name_any(), pod.uid()?))).collect::<Vec<_>>()
+    };
+    let before = uids().await;
+
+    user.sets().delete("web", &DeleteParams::orphan()).await.expect("deleted");
+    cluster.gone::<OrderedSet>("web").await;
+    // The garbage collector has time to delete pods with an owner that is gone.
+    tokio::time::sleep(LATE).await;
+    assert_eq!(uids().await, before);
+    assert_eq!(pods(&user, &["web-0", "web-1"]).await, 0, "the pods have no owner any more");
+    operator.stop().await.expect("a graceful stop");
 }
 
 /// The garbage collector deletes all pods at once, like the pods of a StatefulSet.

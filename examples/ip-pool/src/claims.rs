@@ -147,7 +147,8 @@ impl Reconciler<IPClaim> for Claims {
             self.ledger.forget(&key);
             return Ok(Action::done());
         };
-        self.ledger.waits_no_more(&key, &claim.spec.pool);
+        // Also not for another pool: a user may change the pool of a claim.
+        self.ledger.forget(&key);
         let outcome = match kept {
             Some(address) => Outcome::Bound(address),
             None => self.allocate(&cx, &claim).await?,

@@ -117,14 +117,7 @@ impl Ledger {
         self.0.changed.send(ObjectKey::cluster(pool));
     }
 
-    /// Records that a claim does not wait for a pool.
-    pub(crate) fn waits_no_more(&self, claim: &ObjectKey, pool: &str) {
-        if let Some(known) = self.0.state.lock().pools.get_mut(pool) {
-            known.waiting.remove(claim);
-        }
-    }
-
-    /// Records that a deleted claim waits for no pool.
+    /// Records that a claim waits for no pool.
     pub(crate) fn forget(&self, claim: &ObjectKey) {
         self.0.state.lock().pools.values_mut().for_each(|known| known.waiting.remove(claim));
     }
@@ -404,7 +397,7 @@ mod tests {
         ledger.taken(ip("10.0.0.0"), "a");
         ledger.taken(ip("10.0.0.1"), "a");
         assert!((0..7).all(|number| fails(&number.to_string())) && fails("0"));
-        ledger.waits_no_more(&claim("1"), "a");
+        ledger.forget(&claim("1"));
         ledger.wake_next("a");
         assert_eq!(next(), "", "no address is free");
         ledger.freed(ip("10.0.0.1"));

@@ -56,6 +56,31 @@ async fn a_deleted_pool_stays_until_its_last_address_is_free() {
     fixture.stop().await;
 }
 
+/// Claims that now have an address of another pool do not stand in the way of the claims that still wait.
+#[tokio::test]
+async fn an_address_goes_to_a_claim_that_still_waits_for_the_pool() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/32"], &[]).await;
+    user.create_pool("b", &["10.1.0.0/24"], &[]).await;
+    user.claim("holder", "a", None).await;
+    user.bound("holder").await;
+    let moved: Vec<String> = (0..4).map(|number| format!("moved-{number}")).collect();
+    for name in &moved {
+        user.claim(name, "a", None).await;
+        user.waits(name, "PoolExhausted").await;
+    }
+    user.claim("waiting", "a", None).await;
+    user.waits("waiting", "PoolExhausted").await;
+    for name in &moved {
+        user.change_claim(name, json!({ "pool": "b" })).await;
+        user.bound(name).await;
+    }
+    user.release("holder").await;
+    assert_eq!(user.bound("waiting").await, "10.0.0.0");
+    fixture.stop().await;
+}
+
 #[tokio::test]
 async fn pools_with_the_same_addresses_give_each_once() {
     let fixture = Fixture::start().await;

@@ -46,6 +46,11 @@ impl User {
         self.claims().create(&PostParams::default(), &IPClaim::new(name, spec)).await.expect("created");
     }
 
+    pub(crate) async fn change_claim(&self, name: &str, spec: Value) {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        self.claims().patch(name, &PatchParams::default(), &patch).await.expect("patched");
+    }
+
     pub(crate) async fn release(&self, name: &str) {
         self.claims().delete(name, &DeleteParams::default()).await.expect("deleted");
     }

@@ -213,10 +213,11 @@ impl ControlPlane {
     /// # Errors
     /// The error of the failed controller.
     pub async fn controllers_failed(&mut self) -> Result<()> {
-        match &mut self.controllers {
-            Some((_, running)) => running.await.map_err(Error::other)?,
-            None => std::future::pending().await,
-        }
+        let Some((_, running)) = &mut self.controllers else { return std::future::pending().await };
+        let ended = running.await;
+        // A task that has ended must not be awaited again.
+        self.controllers = None;
+        ended.map_err(Error::other)?
     }
 
     /// Returns an in-process client with the rights of an administrator.
@@ -282,5 +283,21 @@ impl Drop for Threads {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_control_plane_whose_controllers_failed_can_be_stopped() {
+        let mut plane = ControlPlane::start(0).await.expect("a free port");
+        let (stop, _stopped) = oneshot::channel();
+        let failing = tokio::spawn(async { Err(Error::other("no scheduler")) });
+        plane.controllers = Some((stop, failing));
+        let error = plane.controllers_failed().await.expect_err("the controllers failed");
+        assert!(error.to_string().contains("no scheduler"), "{error}");
+        plane.stop().await;
     }
 }

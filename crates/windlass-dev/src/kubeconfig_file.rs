@@ -9,7 +9,7 @@ use std::{
 
 /// The kubeconfig could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the kubeconfig {}: {source}. Choose another path with --kubeconfig FILE", path.display())]
+#[error("cannot write the kubeconfig {}: {source}. Choose another path with --kubeconfig FILE; the command dev of an operator has --write-kubeconfig FILE", path.display())]
 pub struct KubeconfigWriteError {
     path: PathBuf,
     source: io::Error,
@@ -83,7 +83,7 @@ mod tests {
         for path in [file.join("kubeconfig"), directory.path().to_owned(), PathBuf::from("/")] {
             let said = write(&path, "text").unwrap_err().to_string();
             assert!(said.contains(&path.display().to_string()), "{said}");
-            assert!(said.contains("--kubeconfig"), "{said}");
+            assert!(said.contains("--kubeconfig FILE") && said.contains("--write-kubeconfig FILE"), "{said}");
         }
     }
 }

@@ -422,14 +422,15 @@ impl TestCluster {
     /// ```
     ///
     /// # Panics
-    /// The user has lost a field: the message names the field and its owners. Or the operator failed.
+    /// The user has lost a field: the message names the field and its owners. Or the operator did not do its work within 20 s: the objects
+    /// still change, a request was denied, or the last reconcile of a key failed. Or the operator failed.
     #[track_caller]
     pub fn check_ownership(&self, manager: Manager, objects: &str) -> impl Future<Output = ()> {
         let caller = Location::caller();
         async move {
             let applied = AppliedObjects::apply(self.client(), objects, caller).await;
             let operator = self.run_restricted(manager).await;
-            applied.wait_until_quiet().await;
+            applied.wait_until_quiet(&self.operators).await;
             let mut losses = applied.losses().await;
             losses.extend(applied.release().await);
             operator.stop().await.unwrap_or_else(|error| panic!("{caller}: the operator failed: {error}"));

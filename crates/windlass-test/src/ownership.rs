@@ -12,6 +12,8 @@ use tokio::time::sleep;
 use windlass_dev::{apply_manifest, read_manifests};
 use windlass_runtime::Result;
 
+use crate::operators::Operators;
+
 /// The field manager of the user, as Helm 4 applies a release.
 const USER: &str = "helm";
 
@@ -61,16 +63,32 @@ impl AppliedObjects {
         Ok(())
     }
 
-    /// Waits until an operator has written to an object, and the objects change no more.
-    pub(crate) async fn wait_until_quiet(&self) {
-        let (mut last, mut quiet, mut spent) = (String::new(), Duration::ZERO, Duration::ZERO);
-        let pause = QUIET / 10;
-        while quiet < QUIET && spent < crate::stretched(LONGEST) {
+    /// Waits until an operator has written to an object, and the objects change no more. An operator need not write to the objects, but
+    /// then the wait is as long as possible.
+    ///
+    /// # Panics
+    /// The objects still change at the end of the longest wait, a request was denied, or the last reconcile of a key failed.
+    pub(crate) async fn wait_until_quiet(&self, operators: &Operators) {
+        let (mut last, mut unchanged, mut spent) = (String::new(), Duration::ZERO, Duration::ZERO);
+        let (pause, caller) = (QUIET / 10, self.caller);
+        loop {
             sleep(pause).await;
             spent += pause;
             let (now, is_touched) = self.state().await;
-            quiet = if now == last && is_touched { quiet + pause } else { Duration::ZERO };
+            unchanged = if now == last { unchanged + pause } else { Duration::ZERO };
             last = now;
+            let reasons = operators.reasons();
+            if unchanged >= QUIET && is_touched && reasons.is_empty() {
+                return;
+            }
+            if spent >= crate::stretched(LONGEST) {
+                assert!(reasons.is_empty(), "{caller}: the operator does not work:{reasons}");
+                assert!(
+                    unchanged >= QUIET,
+                    "{caller}: the operator still changes the objects after {LONGEST:?}"
+                );
+                return;
+            }
         }
     }
 

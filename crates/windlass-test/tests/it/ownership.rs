@@ -57,3 +57,28 @@ async fn an_operator_that_changes_a_field_of_its_user_is_reported() {
 async fn an_operator_that_replaces_the_finalizers_is_reported() {
     check(json!({ "metadata": { "annotations": { "seen": "yes" }, "finalizers": ["operator.example.com/clean"] } })).await;
 }
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "the operator does not work:\ndenied requests:\n  patch deployments.apps")]
+async fn an_operator_that_is_denied_a_request_is_reported() {
+    let reconcile = async |key: ObjectKey, cx: Context<Deployment>| {
+        let patch = json!({ "metadata": { "annotations": { "seen": "yes" } } });
+        cx.patch::<Deployment, _>(&key, &Patch::Merge(&patch)).await?;
+        Ok::<_, windlass_runtime::Error>(Action::done())
+    };
+    check_controller(Controller::of::<Deployment>(reconcile)).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "failed reconciles:\n  deployment default/web: no disk")]
+async fn an_operator_whose_reconciles_fail_is_reported() {
+    let reconcile = async |_: ObjectKey, _: Context<Deployment>| {
+        Err::<Action, _>(windlass_runtime::Error::other("no disk"))
+    };
+    check_controller(Controller::of::<Deployment>(reconcile)).await;
+}
+
+async fn check_controller(controller: Controller) {
+    let cluster = TestCluster::start().await;
+    cluster.check_ownership(Manager::new(cluster.client()).controller(controller), SAMPLE).await;
+}

@@ -1,5 +1,7 @@
 //! The effects of a definition's schema on objects: defaults, pruning, validation.
 
+use std::fmt::Write as _;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -526,7 +528,7 @@ async fn the_metadata_of_an_embedded_resource_is_checked() {
     ] {
         let template = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
         let reply = create(&api, &format!("{path}?dryRun=All"), json!({"template": template})).await;
-        seen += &format!("{} {}\n", reply.code, reply.at("/details/causes"));
+        writeln!(seen, "{} {}", reply.code, reply.at("/details/causes")).unwrap();
     }
     let pods = json!([{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "c d"}}}]);
     let refused = create(&api, &path, json!({"more": pods})).await.is(422);

@@ -325,7 +325,8 @@ async fn a_pod_gets_the_tolerations_of_its_runtime_class_that_it_does_not_cover(
         {"key":"a","operator":"Exists"}
         {"key":"b","operator":"Exists"}
         {"effect":"NoExecute","key":"c","operator":"Exists"}
-    "#]].assert_eq(&lines(&kept.map(|toleration| toleration.to_string()).collect::<Vec<_>>()));
+    "#]]
+    .assert_eq(&lines(&kept.map(|toleration| toleration.to_string()).collect::<Vec<_>>()));
 }
 
 #[tokio::test]

@@ -85,7 +85,8 @@ fn a_label_of_an_overlay_and_a_certificate_survive_an_install() {
         let overlay = "resources: [../demo/config/default]\nlabels: [{ pairs: { team: web } }]\n";
         std::fs::write(folder.join("kustomization.yaml"), overlay).unwrap();
         kubectl.ok(&["apply", "--server-side", "-k", &folder.display().to_string()]);
-        let certified = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": AUTHORITY}}}}});
+        let certified =
+            json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": AUTHORITY}}}}});
         kubectl.run(&["patch", "crd", CRD, "--type", "merge", "-p", &certified.to_string()], "");
         let before = both.crd();
         let after = both.install();

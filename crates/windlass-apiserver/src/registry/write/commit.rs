@@ -141,10 +141,8 @@ async fn commit_fitting(
                 if error.is_storage_too_large() && !patch::is_apply(call) && drop_managers(new) => {}
             other => return other,
         }
-        charges = match is_charged {
-            true => call.charges(new, old).await.map_err(CommitError::Refused)?,
-            false => Vec::new(),
-        };
+        charges =
+            if is_charged { call.charges(new, old).await.map_err(CommitError::Refused)? } else { Vec::new() };
     }
 }
 

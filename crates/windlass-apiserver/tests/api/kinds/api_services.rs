@@ -112,7 +112,7 @@ async fn a_service_without_an_extension_server_is_available() {
     let local = |name: &str| {
         let group = format!("{name}.{}", group(&api));
         let spec = json!({"group": group, "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1});
-        named(&format!("v1.{group}"), json!({"spec": spec}))
+        named(format!("v1.{group}"), json!({"spec": spec}))
     };
     let created = api.post(COLLECTION, local("a")).await.is(201);
     assert!(is_local(&created), "{created}");

@@ -3,8 +3,9 @@
 //! 1. decode, and default by schema and kind ([`Call::decode`]);
 //! 2. the change itself: the body of the request, or a patch of the present object ([`Change::make`]);
 //! 3. field management: the owners of fields after the write ([`Call::track`], a part of the change);
-//! 4. mutating admission: the built-in plugins, and then webhooks ([`admit::mutate`]); duplicate owner references
-//!    are removed ([`remove_duplicate_owners`]), those of a body also before step 3;
+//! 4. mutating admission: the built-in plugins, then webhooks, and then the rights of the user for the result
+//!    ([`admit::mutate`]); duplicate owner references are removed ([`remove_duplicate_owners`]), those of a body also
+//!    before step 3;
 //! 5. prepare: the kind sets, keeps or clears fields ([`prepare_create`], [`prepare_update`]);
 //! 6. validate ([`validate_create`], [`validate_update`]);
 //! 7. validating admission: plugins and webhooks, and then quotas ([`admit::validate_create`], [`admit::validate_update`]);

@@ -67,10 +67,13 @@ impl KindCache {
     }
 
     /// Returns whether the watch has seen a write, will never show the write, or has been failing for
-    /// `patience`. Do not wait for a watch that keeps failing.
+    /// `patience`. Do not wait for a watch that keeps failing. Each namespace may have a watch.
     pub(crate) fn has_seen(&self, write: &WriteRef, patience: Duration) -> bool {
         self.writes.as_ref().is_none_or(|writes| writes.has_seen(write))
-            || self.informer.failing().is_some_and(|failing| failing.duration() >= patience)
+            || self
+                .informer
+                .failing_in(write.key.namespace())
+                .is_some_and(|failing| failing.duration() >= patience)
     }
 
     /// Completes when [`has_seen`](Self::has_seen) is true, or the watch has ended.

@@ -37,6 +37,11 @@ impl WatchLog {
         self.failing.lock().values().min_by_key(|failing| failing.since).cloned()
     }
 
+    /// Returns the failures of a watch; `None` if the watch works.
+    pub(super) fn failing_of(&self, source: ReflectorId) -> Option<Failing> {
+        self.failing.lock().get(&Some(source)).cloned()
+    }
+
     /// Remembers a failure, and returns whether the failure before was the same.
     fn remember(&self, source: Option<ReflectorId>, text: &str, kind_is_missing: bool) -> bool {
         let mut failing = self.failing.lock();

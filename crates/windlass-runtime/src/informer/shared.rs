@@ -238,9 +238,14 @@ impl<K> SharedInformer<K> {
         self.failing().map(|failing| failing.last)
     }
 
-    /// Returns the failures since the watch worked last.
+    /// Returns the failures of the watch that has been failing for the longest time.
     pub(crate) fn failing(&self) -> Option<Failing> {
         self.watch.log.failing()
+    }
+
+    /// Returns the failures of the watch that serves a namespace; `None` if the watch works.
+    pub(crate) fn failing_in(&self, namespace: Option<&str>) -> Option<Failing> {
+        self.watch.log.failing_of(self.source_of(namespace)?)
     }
 
     /// Returns the counters of the informer and the size of the cache.

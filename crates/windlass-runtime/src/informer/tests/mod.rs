@@ -7,12 +7,22 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube_core::ApiResource;
 use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Query, Transform};
 
 use self::server::{Asked, Server, server};
 use super::{CacheOptions, HandlerOptions, InformerError, SharedInformerFactory};
-use crate::{error::BoxError, supervisor::Supervisor};
+use crate::{
+    client::path::GroupResource,
+    env::Env,
+    error::BoxError,
+    events::Broadcaster,
+    kind_cache::KindCache,
+    read_your_writes::{WriteJournal, WriteRef},
+    supervisor::Supervisor,
+    undecodable::UndecodableReporter,
+};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -148,6 +158,42 @@ async fn a_kind_is_listed_again_while_an_object_does_not_decode() {
     tokio::time::sleep(Duration::from_secs(45)).await;
     assert!(server.is_idle().await, "the object decodes");
     drop(healed);
+    factory.shutdown().await;
+}
+
+/// A failing watch shows no write; the watch of another namespace does.
+#[tokio::test(start_paused = true)]
+async fn writes_wait_for_a_watch_that_works_beside_a_failing_watch() {
+    let (factory, mut server) = factory();
+    let options = CacheOptions::new().namespaces(["failing", "n"]);
+    let informer = factory.share(&pods(), options).expect("an informer");
+    let journal = WriteJournal::new();
+    let unseen = journal.follow(GroupResource::of(&pods()), informer.clone());
+    let events = Broadcaster::supervised(Env::system(), Supervisor::default());
+    let reporter = UndecodableReporter::new(events.recorder("test"), Counter::default());
+    let cache = KindCache::new(informer.clone(), unseen.clone(), Arc::new(reporter));
+    let write = |namespace: &str| WriteRef {
+        log: journal.id(),
+        resource: Arc::new(GroupResource::of(&pods())),
+        key: ObjectKey::namespaced(namespace, "a"),
+        uid: "u".into(),
+        revision: 200,
+        gone: false,
+        shown_by: vec![Arc::downgrade(&unseen)],
+    };
+    factory.start();
+    let failing = "/api/v1/namespaces/failing/pods?watch=true";
+    drop(server.asked_for(failing).await.answer_with(&[]));
+    let watch = server.asked_for("/api/v1/namespaces/n/pods?watch=true").await.answer_with(&[]);
+    informer.synced().await;
+    let patience = Duration::from_secs(60);
+    while informer.failing().is_none_or(|failing| failing.duration() < patience) {
+        drop(server.asked_for(failing).await.answer(500));
+    }
+    assert!(cache.has_seen(&write("failing"), patience), "the watch keeps failing");
+    assert!(!cache.has_seen(&write("n"), patience), "the watch works");
+    watch.event("ADDED", "b", 201);
+    until(|| cache.has_seen(&write("n"), patience)).await;
     factory.shutdown().await;
 }
 

@@ -13,6 +13,7 @@ use windlass_cache::{
 };
 
 use super::{
+    log::WatchLog,
     pipeline::{Pipeline, Turn},
     request::Collection,
     undecodable::UndecodableObjects,
@@ -31,6 +32,7 @@ pub(super) struct WatchSource {
     pub(super) config: ReflectorConfig,
     pub(super) scan: ScanOptions,
     pub(super) informer: InformerCore,
+    pub(super) log: Arc<WatchLog>,
     pub(super) source: ReflectorId,
     pub(super) undecodable: Arc<UndecodableObjects>,
     pub(super) turn: Turn,
@@ -40,13 +42,13 @@ pub(super) struct WatchSource {
 impl WatchSource {
     /// Watches for ever. A run begins with a list: a restart after a panic leaves no stale object.
     pub(super) async fn run(self, recovery: Recovery) {
-        let Self { client, collection, config, scan, informer, source, undecodable, turn, tasks } = self;
+        let Self { client, collection, config, scan, informer, log, source, undecodable, turn, tasks } = self;
         let pipeline = Pipeline::new(turn, tasks, informer.clone(), source, &scan).await;
         // The pipeline shares the text of the objects.
         let scan = ScanOptions { one_kind: false, ..scan };
         let reflector = Reflector::new(config, &scan, Instant::now().into_std());
-        let recovery = Some(recovery);
-        Driver { client, collection, reflector, informer, pipeline, undecodable, recovery }.run().await;
+        let first_list = Some(FirstList { recovery, log, source });
+        Driver { client, collection, reflector, informer, pipeline, undecodable, first_list }.run().await;
     }
 }
 
@@ -59,7 +61,21 @@ struct Driver {
     pipeline: Pipeline,
     undecodable: Arc<UndecodableObjects>,
     /// Until the first list has ended.
-    recovery: Option<Recovery>,
+    first_list: Option<FirstList>,
+}
+
+/// The first list of a run, which ends the faults and failures of the run before.
+struct FirstList {
+    recovery: Recovery,
+    log: Arc<WatchLog>,
+    source: ReflectorId,
+}
+
+impl FirstList {
+    fn end(&self) {
+        self.log.listed(self.source);
+        self.recovery.complete();
+    }
 }
 
 /// The exchange that is under way.
@@ -132,10 +148,10 @@ impl Driver {
         }
         self.pipeline.apply().await;
         if self.reflector.has_listed()
-            && let Some(recovery) = self.recovery.take()
+            && let Some(first_list) = self.first_list.take()
         {
             self.pipeline.flush().await;
-            recovery.complete();
+            first_list.end();
         }
     }
 

@@ -419,6 +419,7 @@ impl Inner {
                 config: options.reflector_config(resource, seed.wrapping_add(u64::from(number) << 32)),
                 scan: options.scan_options(resource),
                 informer: core.clone(),
+                log: log.clone(),
                 source: ReflectorId(number),
                 undecodable: undecodable[usize::from(number)].clone(),
                 turn: Arc::default(),

@@ -42,6 +42,12 @@ impl WatchLog {
         self.failing.lock().get(&Some(source)).cloned()
     }
 
+    /// Notes that a run of a watch has ended the first list. A run after a panic does not know the failures of the run before, and reports
+    /// no recovery.
+    pub(super) fn listed(&self, source: ReflectorId) {
+        self.failing.lock().remove(&Some(source));
+    }
+
     /// Remembers a failure, and returns whether the failure before was the same.
     fn remember(&self, source: Option<ReflectorId>, text: &str, kind_is_missing: bool) -> bool {
         let mut failing = self.failing.lock();

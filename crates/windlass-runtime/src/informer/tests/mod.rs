@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
 use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Query, Transform};
 
-use self::server::{Asked, Server, server};
+use self::server::{Asked, PANIC, Server, server};
 use super::{CacheOptions, HandlerOptions, InformerError, SharedInformerFactory};
 use crate::{
     client::path::GroupResource,
@@ -194,6 +194,26 @@ async fn writes_wait_for_a_watch_that_works_beside_a_failing_watch() {
     assert!(!cache.has_seen(&write("n"), patience), "the watch works");
     watch.event("ADDED", "b", 201);
     until(|| cache.has_seen(&write("n"), patience)).await;
+    factory.shutdown().await;
+}
+
+/// The run after a panic does not know the failures of the run before.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_works_after_a_panic_counts_as_working() {
+    let (client, mut server) = server();
+    let supervisor = Supervisor::default();
+    let factory = SharedInformerFactory::supervised(client.into(), 1, supervisor.clone());
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
+    factory.start();
+    drop(server.asked().await.answer(500));
+    until(|| informer.last_failure().is_some()).await;
+    let watch = server.asked().await.answer(200);
+    watch.send(PANIC);
+    until(|| supervisor.down() == ["watch of pods"]).await;
+    let _watch = server.asked().await.answer_with(&["a"]);
+    informer.synced().await;
+    until(|| supervisor.down().is_empty()).await;
+    assert_eq!(informer.last_failure(), None);
     factory.shutdown().await;
 }
 

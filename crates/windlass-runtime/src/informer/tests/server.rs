@@ -10,6 +10,9 @@ use hyper::body::Frame;
 use kube_client::{Client, client::Body};
 use tokio::sync::{mpsc, oneshot};
 
+/// A piece of a body that makes the reader panic.
+pub(super) const PANIC: &str = "panic";
+
 type Answer = Response<Reply>;
 type Reply = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
@@ -82,6 +85,7 @@ impl Asked {
         let (sender, pieces) = mpsc::unbounded_channel::<String>();
         let pieces = stream::unfold(pieces, |mut pieces| async move {
             let piece = pieces.recv().await?;
+            assert_ne!(piece, PANIC, "on purpose");
             Some((Ok(Frame::data(Bytes::from(piece))), pieces))
         });
         let body = StreamBody::new(Box::pin(pieces) as stream::BoxStream<'static, _>);

@@ -1,6 +1,6 @@
 //! Drives a reflector: sends the reflector's requests, and feeds the reflector with the responses.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};
@@ -95,6 +95,9 @@ enum Arrival {
 /// The largest number of pieces that are applied together, if the pieces have arrived already.
 const TOGETHER: usize = 4;
 
+/// The silence of a watch after which the driver takes the outcome of a batch that another task applies.
+const OUTCOME_DELAY: Duration = Duration::from_secs(1);
+
 impl Driver {
     async fn run(mut self) {
         let mut exchange = Exchange::Nothing;
@@ -112,10 +115,14 @@ impl Driver {
                     until
                 }
             };
+            let until = Instant::from_std(until);
+            // Not at the end of each batch, which would wake this task for each batch of a busy watch.
+            let until =
+                if self.pipeline.is_applying() { until.min(Instant::now() + OUTCOME_DELAY) } else { until };
             tokio::select! {
                 biased;
                 arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange).await,
-                () = sleep_until(Instant::from_std(until)) => {}
+                () = sleep_until(until) => self.pipeline.take_outcome().await,
                 () = self.undecodable.list_due(self.informer.store()) => self.list_again().await,
                 () = self.informer.store().index_wanted() => self.pipeline.flush().await,
             }

@@ -91,6 +91,21 @@ impl Pipeline {
         self.idle = Some(apply);
     }
 
+    /// Returns whether another task applies a batch, or has applied a batch whose outcome is not known yet.
+    pub(super) fn is_applying(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Takes the outcome of the other task if the task has ended, and releases the memory of the batch. Continues a panic of the task.
+    pub(super) async fn take_outcome(&mut self) {
+        if self.running.as_ref().is_some_and(JoinHandle::is_finished) {
+            let mut apply = self.wait().await;
+            apply.batch.shrink();
+            self.filling.shrink();
+            self.idle = Some(apply);
+        }
+    }
+
     /// Waits until no task applies a batch. Continues a panic of the task. Never returns after the shutdown of the tokio runtime.
     async fn wait(&mut self) -> Box<Apply> {
         if let Some(running) = &mut self.running {

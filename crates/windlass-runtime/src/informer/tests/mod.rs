@@ -217,6 +217,30 @@ async fn a_watch_that_works_after_a_panic_counts_as_working() {
     factory.shutdown().await;
 }
 
+/// Readiness must not be green while the cache lacks a batch.
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_large_batch_is_noticed_without_another_change() {
+    let (client, mut server) = server();
+    let supervisor = Supervisor::default();
+    let factory = SharedInformerFactory::supervised(client.into(), 1, supervisor.clone());
+    let informer = factory.share(&pods(), CacheOptions::default()).expect("an informer");
+    factory.start();
+    let watch = server.asked().await.answer_with(&["a"]);
+    informer.synced().await;
+    informer.watch.core.set_reflector_event_handler(Arc::new(|_, _| panic!("on purpose")));
+    let large = "x".repeat(64 << 10);
+    let metadata = r#"{"name":"b","namespace":"n","resourceVersion":"101"}"#;
+    let unreadable = r#"{"type":"ADDED","object":{"metadata":5}}"#;
+    watch.send(&format!(
+        "{{\"type\":\"ADDED\",\"object\":{{\"metadata\":{metadata},\"text\":\"{large}\"}}}}\n{unreadable}\n"
+    ));
+    until(|| supervisor.down() == ["watch of pods"]).await;
+    informer.watch.core.set_reflector_event_handler(Arc::new(|_, _| {}));
+    let _watch = server.asked().await.answer_with(&["a", "b"]);
+    until(|| informer.store().len() == 2).await;
+    factory.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn users_who_do_not_agree_are_told_when_they_ask() {
     let (factory, _server) = factory();

@@ -10,8 +10,9 @@ use crate::{read_your_writes::Admission, resource_path::GroupResource};
 
 /// Options of the cache of a kind: the watched objects, and the form in which the cache keeps the objects.
 ///
-/// Users of a kind with equal namespaces and selectors share one watch. The other options of these users must agree; an option that is
-/// `None` agrees with any value.
+/// Users of a kind with equal namespaces and selectors share one watch, which has the options of the first user. The options of a later
+/// user must agree with the options of the watch: `transform` and `keep_managed_fields` must be equal; any other option that the later user
+/// does not set agrees with any value.
 ///
 /// ```
 /// use windlass_runtime::informer::{IndexFn, CacheOptions};
@@ -140,20 +141,22 @@ impl CacheOptions {
         self
     }
 
-    /// Returns the name of the option on which two users of a watch do not agree.
+    /// Returns the name of the option on which a further user of a watch with these options does not agree.
     pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
-        fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
-            one.zip(other).is_some_and(|(one, other)| one != other)
+        /// An option of the further user needs the same option of the watch, which does not change any more.
+        fn differ<T: PartialEq>(watch: Option<&T>, other: Option<&T>) -> bool {
+            other.is_some() && watch != other
         }
+        let (encoding, decoded_bytes) = (ObjectEncoding::default(), StoreOptions::default().memo_bytes);
         if self.transform != other.transform {
             Some("transform")
         } else if self.keep_managed_fields != other.keep_managed_fields {
             Some("keep_managed_fields")
-        } else if differ(self.encoding.as_ref(), other.encoding.as_ref()) {
+        } else if differ(self.encoding.as_ref().or(Some(&encoding)), other.encoding.as_ref()) {
             Some("encoding")
         } else if differ(self.memory_limit.as_ref(), other.memory_limit.as_ref()) {
             Some("memory_limit")
-        } else if differ(self.decoded_bytes.as_ref(), other.decoded_bytes.as_ref()) {
+        } else if differ(self.decoded_bytes.as_ref().or(Some(&decoded_bytes)), other.decoded_bytes.as_ref()) {
             Some("decoded_bytes")
         } else if differ(self.reflector.as_ref(), other.reflector.as_ref()) {
             Some("reflector")

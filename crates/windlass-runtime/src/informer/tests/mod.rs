@@ -9,7 +9,9 @@ use kube_core::ApiResource;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::Instant;
-use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Query, Transform};
+use windlass_cache::{
+    Delta, FieldPath, IndexFn, ObjectEncoding, ObjectKey, Query, ReflectorConfig, Transform,
+};
 
 use self::server::{Asked, PANIC, Server, server};
 use super::{CacheOptions, HandlerOptions, InformerError, SharedInformerFactory};
@@ -239,6 +241,29 @@ async fn a_panic_in_a_large_batch_is_noticed_without_another_change() {
     let _watch = server.asked().await.answer_with(&["a", "b"]);
     until(|| informer.store().len() == 2).await;
     factory.shutdown().await;
+}
+
+/// The options of a watch do not change. A later user without an option takes the options as they are.
+#[tokio::test(start_paused = true)]
+async fn a_later_user_cannot_set_an_option_that_the_watch_does_not_have() {
+    let wishes = [
+        ("encoding", CacheOptions::new().encoding(ObjectEncoding::Compressed)),
+        ("memory_limit", CacheOptions::new().memory_limit(1)),
+        ("decoded_bytes", CacheOptions::new().decoded_bytes(1)),
+        (
+            "reflector",
+            CacheOptions::new().reflector(ReflectorConfig { page_size: 1, ..ReflectorConfig::new("") }),
+        ),
+    ];
+    for (wish, options) in wishes {
+        let (factory, _server) = factory();
+        let plain = factory.share(&pods(), CacheOptions::default()).expect("an informer");
+        let error = factory.share(&pods(), options.clone()).expect_err("the watch has no such option");
+        assert!(matches!(error, InformerError::Conflict { option, .. } if option == wish), "{error}");
+        drop(plain);
+        let _first = factory.share(&pods(), options).expect("another watch");
+        factory.share(&pods(), CacheOptions::default()).expect("agrees with any value");
+    }
 }
 
 #[tokio::test(start_paused = true)]

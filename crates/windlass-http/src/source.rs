@@ -61,8 +61,9 @@ impl Source {
 
     /// Returns the value of the header `Authorization`.
     ///
-    /// A run of the plugin goes on if the callers leave: a request for a Lease has less time than some plugins take. Callers get the error of
-    /// a failed run until the plugin may run again, except for later callers while the last token is valid.
+    /// A run of the plugin goes on if the callers leave: a request for a Lease has less time than some plugins take. While the last token is
+    /// valid, only the first caller waits for a run, and only the first caller gets the error of a failed run. Otherwise, callers get the error
+    /// until the plugin may run again.
     pub(crate) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>> {
         let outcome = match self.step() {
             Step::Known(header) => return header,
@@ -80,7 +81,9 @@ impl Source {
         // Locked during the first poll, which begins the run: two callers must not begin two runs.
         let mut state = self.0.lock();
         if let Some(outcome) = &state.run {
-            return Step::Wait(outcome.clone());
+            return state
+                .valid()
+                .map_or_else(|| Step::Wait(outcome.clone()), |valid| Step::Known(Ok(Some(valid))));
         }
         if let Some((began_at, error)) = &state.failure
             && began_at.elapsed() < MIN_AGE
@@ -191,8 +194,8 @@ mod tests {
         (Source::new(service), runs)
     }
 
-    fn token() -> Result<Response<()>, BoxError> {
-        Ok(Response::builder().header(header::AUTHORIZATION, "Bearer new").body(())?)
+    fn token(run: usize) -> Result<Response<()>, BoxError> {
+        Ok(Response::builder().header(header::AUTHORIZATION, format!("Bearer {run}")).body(())?)
     }
 
     #[tokio::test(start_paused = true)]
@@ -207,11 +210,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_hung_once_runs_again() {
-        let (source, _) = source(async |run| if run == 1 { pending().await } else { token() });
+        let (source, _) = source(async |run| if run == 1 { pending().await } else { token(run) });
         let error = source.header().await.expect_err("the plugin hangs");
         let cause = std::error::Error::source(&error).expect("a cause").to_string();
         assert_eq!(cause, "the credential plugin takes longer than 120s");
-        assert_eq!(source.header().await.expect("credentials").expect("a token"), "Bearer new");
+        assert_eq!(source.header().await.expect("credentials").expect("a token"), "Bearer 2");
         assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
     }
 
@@ -233,19 +236,39 @@ mod tests {
         assert!(errors >= 12, "requests that come between the runs fail at once: {errors}");
     }
 
+    /// The plugin runs before the end of the token, and takes longer than a request for a Lease may take.
+    #[tokio::test(start_paused = true)]
+    async fn a_valid_token_is_used_while_the_plugin_runs() {
+        let (source, runs) = source(async |run| {
+            if run > 1 {
+                sleep(VALID + Duration::from_secs(10)).await;
+            }
+            token(run)
+        });
+        source.header().await.expect("credentials");
+        let hasty = async || timeout(Duration::from_secs(1), source.header()).await;
+        hasty().await.expect_err("the caller that begins the run waits");
+        let header = hasty().await.expect("no wait").expect("credentials");
+        assert_eq!(header.expect("a token"), "Bearer 1");
+        sleep(VALID).await;
+        hasty().await.expect_err("the token may have ended");
+        assert_eq!(source.header().await.expect("credentials").expect("a token"), "Bearer 2");
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
     /// A run of the plugin fails before the end of the token.
     #[tokio::test(start_paused = true)]
     async fn a_valid_token_is_used_after_a_failed_run() {
         let (source, _) = source(async |run| {
             if run == 1 {
-                return token();
+                return token(run);
             }
             sleep(Duration::from_secs(1)).await;
             Err("the plugin fails".into())
         });
         source.header().await.expect("credentials");
         source.header().await.expect_err("the error of the run");
-        assert_eq!(source.header().await.expect("credentials").expect("a token"), "Bearer new");
+        assert_eq!(source.header().await.expect("credentials").expect("a token"), "Bearer 1");
         sleep(VALID).await;
         source.header().await.expect_err("the error of the next run");
         source.header().await.expect_err("the token may have ended");

@@ -11,7 +11,7 @@ use futures::{FutureExt, channel::oneshot};
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use kube_client::{
     Config,
-    client::{Body, ConfigExt},
+    client::{AuthError, Body, ConfigExt},
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
@@ -110,8 +110,7 @@ impl Credentials {
         if let Self::Renewed(renewed) = self
             && renewed.config.auth_info.exec.is_some()
         {
-            let mut state = renewed.state.lock();
-            state.refused = state.made_at.elapsed() >= MIN_AGE;
+            renewed.refused();
         }
     }
 }
@@ -139,7 +138,17 @@ impl Renewed {
             let _ = timeout(longest_wait, ended).await;
         }
         let Some(source) = self.state.lock().source.clone() else { return Ok(None) };
-        source.header().await
+        let header = source.header().await;
+        if header.as_ref().is_err_and(is_of_another_form) {
+            self.refused();
+        }
+        header
+    }
+
+    /// Lets a later request make the source again.
+    fn refused(&self) {
+        let mut state = self.state.lock();
+        state.refused = state.made_at.elapsed() >= MIN_AGE;
     }
 
     /// Returns the renewal that the caller must run. A failed plugin runs again after [`MIN_AGE`] at the earliest, and a plugin that hangs runs
@@ -199,6 +208,12 @@ impl Drop for Renewal {
             state.renewing_since = None;
         }
     }
+}
+
+/// Returns whether a plugin that returned tokens with an end has returned other credentials, which the source cannot use.
+fn is_of_another_form(error: &Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
+    matches!(cause, Some(AuthError::UnrefreshableTokenResponse))
 }
 
 fn source(config: &Config) -> Result<Option<Arc<Source>>, kube_client::Error> {
@@ -335,6 +350,30 @@ mod tests {
         };
         timeout(Duration::from_secs(60), renewed).await.expect("the credentials of the plugin");
         assert_eq!(std::fs::read_to_string(runs).expect("the plugin has run"), "run\n");
+    }
+
+    /// The first token has an end, and later tokens have none.
+    #[tokio::test]
+    async fn a_plugin_may_return_a_token_without_an_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = format!(
+            r#"if mkdir '{first}' 2>/dev/null; then end=',"expirationTimestamp":"2020-01-01T00:00:00Z"'; fi
+               echo '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",'
+               echo '"status":{{"token":"new"'$end'}}}}'"#,
+            first = folder.path().join("first").display()
+        );
+        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
+        config.auth_info.exec = Some(ExecConfig {
+            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script]),
+            ..ExecConfig::default()
+        });
+        let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
+        let state = State::new(source(&config).expect("a token"), made_at);
+        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
+        credentials.header().await.expect_err("the source expects an end");
+        assert_eq!(credentials.header().await.expect("credentials").expect("a token"), "Bearer new");
     }
 
     /// The first token has expired; the second takes 0.3 s. No request waits that long.

@@ -3,6 +3,7 @@
 use std::{
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use base64::Engine;
@@ -27,6 +28,15 @@ use crate::{
     read_ahead::ReadAhead,
     tls::TlsFiles,
 };
+
+/// The silence of a connection after which TCP asks the peer whether the peer is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The time between two questions without an answer.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The number of questions without an answer that end a connection.
+const KEEP_ALIVE_RETRIES: u32 = 3;
 
 /// A connection to the server, inside of TLS and of a proxy's tunnel.
 pub(crate) type Stream = <TimeoutConnector<HttpsConnector<Route>> as Service<Uri>>::Response;
@@ -141,10 +151,14 @@ fn read_ahead<S, E: Into<BoxError>>(
     Box::pin(async move { dial.await.map(ReadAhead::new).map_err(Into::into) })
 }
 
+/// Returns a connector with TCP keep-alive: a watch over HTTP/1.1, which has no pings, ends within a minute of silence on the way.
 fn tcp() -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
+    connector.set_keepalive(Some(KEEP_ALIVE));
+    connector.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
+    connector.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
     connector
 }
 
@@ -177,5 +191,24 @@ impl Service<Uri> for Http1Connector {
     fn call(&mut self, server: Uri) -> Self::Future {
         let dial = self.0.clone().dial(server, Offer::Http1);
         Box::pin(async move { Ok(dial.await?.0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_has_tcp_keep_alive() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("it listens");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let stream = tcp().oneshot(url.parse().expect("a URL")).await.expect("a connection").into_inner();
+        let socket = socket2::SockRef::from(&stream);
+        assert!(socket.keepalive().expect("an option"));
+        assert_eq!(socket.tcp_keepalive_time().expect("an option"), KEEP_ALIVE);
+        assert_eq!(socket.tcp_keepalive_interval().expect("an option"), KEEP_ALIVE_INTERVAL);
+        assert_eq!(socket.tcp_keepalive_retries().expect("an option"), KEEP_ALIVE_RETRIES);
     }
 }

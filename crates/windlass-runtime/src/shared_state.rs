@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
 use kube_client::Client;
 
 use crate::{
@@ -59,8 +60,12 @@ impl SharedState {
         let (queues, supervisor) = (QueueMetrics::default(), Supervisor::default());
         let own = ClusterState::own(client, &env, &supervisor, namespaces, events_api).await?;
         let mut further = BTreeMap::new();
-        for ConnectedCluster { name, client, namespaces } in clusters {
+        let states = clusters.into_iter().map(async |ConnectedCluster { name, client, namespaces }| {
             let state = ClusterState::further(client, &env, &supervisor, namespaces, &own, events_api).await;
+            (name, state)
+        });
+        // Together, because each cluster that is out of reach takes time.
+        for (name, state) in join_all(states).await {
             let state = state.map_err(|e| e.while_doing(format_args!("connecting to cluster {name:?}")))?;
             if further.insert(name.clone(), state).is_some() {
                 return Err(Error::setup(format!("the manager has two clusters called {name:?}")));

@@ -273,6 +273,10 @@ pub fn wrap(client: Client) -> Result<Client> {
     ClientBuilder::to(Target::Client(client)).build()
 }
 
+/// The longest wait for a client to name its service. A client of [`ClientBuilder`] answers at once, without a request; any other client
+/// asks the server, which may be out of reach.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Returns the client, the client of the runtime's own requests, and the state of both. A client that [`ClientBuilder`] did not build is
 /// wrapped, and draws its random numbers from `env`.
 pub(crate) async fn adopt(client: Client, env: &Env) -> Result<(Client, ApiClient, Arc<ClientState>)> {
@@ -285,11 +289,11 @@ pub(crate) async fn adopt(client: Client, env: &Env) -> Result<(Client, ApiClien
 }
 
 /// Returns the service of a client, which hides the service that it is made of. A client that [`ClientBuilder`] did not
-/// build sends the request to the API server; the response has no service.
+/// build sends the request to the API server: the response has no service, or does not come in time.
 async fn service_of(client: &Client) -> Option<ApiService> {
     let mut request = Request::get("/version").body(Body::empty()).ok()?;
     request.extensions_mut().insert(service::ServiceRequest);
-    let mut response = client.send(request).await.ok()?;
+    let mut response = tokio::time::timeout(SERVICE_TIMEOUT, client.send(request)).await.ok()?.ok()?;
     response.extensions_mut().remove::<service::ServiceResponse>().map(|response| response.0)
 }
 

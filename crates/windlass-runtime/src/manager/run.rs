@@ -12,7 +12,7 @@ use std::{
 
 use futures::{
     FutureExt, StreamExt,
-    future::{AbortHandle, Abortable, Aborted, BoxFuture, abortable},
+    future::{AbortHandle, Abortable, Aborted, BoxFuture, abortable, join_all},
     stream::FuturesUnordered,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -105,10 +105,8 @@ impl RunningManager {
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
-            let mut connected = Vec::new();
-            for cluster in clusters {
-                connected.push(cluster.connect(&env).await?);
-            }
+            let connecting = clusters.into_iter().map(|cluster| cluster.connect(&env));
+            let connected = join_all(connecting).await.into_iter().collect::<Result<_>>()?;
             SharedState::new(client, env.clone(), metrics, namespaces, connected, events_api, observer).await
         };
         let state = tokio::select! {

@@ -185,8 +185,24 @@ fn unreachable() -> Client {
     in_process(tower::service_fn(service)).expect("a client")
 }
 
+/// Returns a client that another program built, for a server that never answers.
+fn silent() -> Client {
+    let service = |_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>();
+    Client::new(tower::service_fn(service), "default")
+}
+
 #[tokio::test]
 async fn a_cluster_that_is_down_holds_back_its_controllers_only() {
+    works_without([Cluster::new("edge", unreachable())]).await;
+}
+
+#[tokio::test]
+async fn clusters_that_never_answer_hold_back_their_controllers_only() {
+    works_without([Cluster::new("edge", silent()), Cluster::new("far", silent())]).await;
+}
+
+/// Expects that a controller of the own cluster works, beside a controller that watches the cluster `edge`.
+async fn works_without<const N: usize>(clusters: [Cluster; N]) {
     let own = TestCluster::start().await;
     create_config_map(&own.client(), "a").await;
     let here = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
@@ -198,10 +214,9 @@ async fn a_cluster_that_is_down_holds_back_its_controllers_only() {
     })
     .named("here")
     .needs(Permission::to::<ConfigMap>([Verb::Update]));
-    let manager = Manager::new(own.client())
-        .cluster(Cluster::new("edge", unreachable()))
-        .controller(controller())
-        .controller(here);
+    let manager = Manager::new(own.client());
+    let manager = clusters.into_iter().fold(manager, Manager::cluster);
+    let manager = manager.controller(controller()).controller(here);
     let running = own.run_restricted(manager).await;
     eventually(SOON, || async {
         let map = config_maps(&own.client()).get("a").await.expect("read");

@@ -40,6 +40,7 @@ const NAMED: usize = 5;
 /// The CRDs that a manager applies at the start.
 pub(crate) struct StartupCrds {
     definitions: Api<DynamicObject>,
+    /// The CRDs to apply.
     own: Vec<Value>,
     webhooks: Vec<WebhookServerDeclaration>,
     env: Env,
@@ -61,6 +62,14 @@ impl Progress {
     }
 }
 
+/// The outcome for a CRD.
+#[derive(PartialEq, Eq)]
+enum Applied {
+    Done,
+    /// The CRD of the cluster is being deleted.
+    Terminating,
+}
+
 impl StartupCrds {
     /// # Errors
     /// The versions of a kind contradict each other.
@@ -75,50 +84,94 @@ impl StartupCrds {
         Ok(Self { definitions: definitions(client), own, webhooks, env, progress })
     }
 
-    /// Applies the CRDs. Failures that a retry may cure are repeated without a limit.
+    /// Applies the CRDs. Failures that a retry may cure are repeated without a limit. CRDs that are being deleted remain to be applied
+    /// [after the deletion](Self::apply_after_deletion).
     ///
     /// # Errors
     /// A CRD would break clients or stored objects, the server refused a CRD, or the operator has no rights to CRDs.
-    pub(crate) async fn apply(self) -> Result<()> {
+    pub(crate) async fn apply(&mut self) -> Result<()> {
         let mut pause = FIRST_PAUSE;
         let mut failure = String::new();
-        while let Err(error) = self.apply_all().await {
-            if is_final(&error) {
-                return Err(explained(error));
-            }
+        let terminating = loop {
+            let error = match self.apply_all().await {
+                Ok(terminating) => break terminating,
+                Err(error) if is_final(&error) => return Err(explained(error)),
+                Err(error) => error,
+            };
             let text = error.to_string();
             *self.progress.0.lock() = Some(text.clone());
             if failure != text {
                 tracing::warn!(error = text, "cannot apply the CRDs; trying again");
                 failure = text;
             }
-            sleep(pause.mul_f64(1.0 + self.env.fraction())).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
+            self.pause(&mut pause).await;
+        };
+        self.own = terminating;
         *self.progress.0.lock() = None;
         Ok(())
     }
 
-    async fn apply_all(&self) -> Result<()> {
+    /// Returns whether CRDs are being deleted.
+    pub(crate) fn awaits_deletion(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// Waits until no CRD of the operator is being deleted, and applies the CRDs that the deletion has removed.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub(crate) async fn apply_after_deletion(mut self) -> Result<()> {
         for own in &self.own {
-            let name = own["metadata"]["name"].as_str().unwrap_or_default();
-            let doing = |error: Error| error.while_doing(format_args!("applying the CRD {name}"));
-            self.apply_one(name, own).await.map_err(doing)?;
+            tracing::warn!(crd = name_of(own), "the CRD is being deleted, and stays as it is until then");
         }
-        for own in &self.own {
-            let name = own["metadata"]["name"].as_str().unwrap_or_default();
-            let doing = |error: Error| error.while_doing(format_args!("waiting for the CRD {name}"));
-            await_established(&self.definitions, name).await.map_err(doing)?;
+        let mut pause = FIRST_PAUSE;
+        while self.awaits_deletion() {
+            self.pause(&mut pause).await;
+            self.apply().await?;
         }
         Ok(())
     }
 
-    async fn apply_one(&self, name: &str, own: &Value) -> Result<()> {
+    /// Waits, and doubles the next pause.
+    async fn pause(&self, pause: &mut Duration) {
+        sleep(pause.mul_f64(1.0 + self.env.fraction())).await;
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// Returns the CRDs that are not applied because the CRDs of the cluster are being deleted.
+    async fn apply_all(&self) -> Result<Vec<Value>> {
+        let mut terminating = Vec::new();
+        for own in &self.own {
+            let name = name_of(own);
+            let doing = |error: Error| error.while_doing(format_args!("applying the CRD {name}"));
+            if self.apply_one(name, own).await.map_err(doing)? == Applied::Terminating {
+                terminating.push(own.clone());
+            }
+        }
+        for own in &self.own {
+            let name = name_of(own);
+            let doing = |error: Error| error.while_doing(format_args!("waiting for the CRD {name}"));
+            await_established(&self.definitions, name).await.map_err(doing)?;
+        }
+        Ok(terminating)
+    }
+
+    /// Applies a CRD. A terminating CRD stays as it is if the resources are still served: the operator may have to remove the finalizers of
+    /// the objects that the deletion of the CRD waits for.
+    async fn apply_one(&self, name: &str, own: &Value) -> Result<Applied> {
         let live = self.definitions.get_opt(name).await?;
         if let Some(live) = live.as_ref().filter(|live| live.metadata.deletion_timestamp.is_some()) {
-            return terminating(name, live);
+            if is_established(live) {
+                return Ok(Applied::Terminating);
+            }
+            return Err(Error::setup("the CRD is being deleted"));
         }
         let live = live.as_ref().map(json_of).transpose()?;
+        self.decide(name, own, live).await?;
+        Ok(Applied::Done)
+    }
+
+    async fn decide(&self, name: &str, own: &Value, live: Option<Value>) -> Result<()> {
         match Decision::of(live.as_ref(), own) {
             Decision::Create => self.create(name, own.clone()).await,
             Decision::Update => self.update(name, &live.unwrap_or_default(), own.clone()).await,
@@ -214,17 +267,9 @@ impl StartupCrds {
     }
 }
 
-/// Accepts a terminating CRD whose resources are still served: the operator may have to remove the finalizers of the objects that the
-/// deletion of the CRD waits for.
-///
-/// # Errors
-/// The resources are not served any more.
-fn terminating(name: &str, live: &DynamicObject) -> Result<()> {
-    if !is_established(live) {
-        return Err(Error::setup("the CRD is being deleted"));
-    }
-    tracing::warn!(crd = name, "the CRD is being deleted, and stays as it is");
-    Ok(())
+/// Returns the name of a CRD.
+fn name_of(crd: &Value) -> &str {
+    crd["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Returns a JSON patch by which the fields that a create has set belong to an apply of the field manager.

@@ -191,19 +191,33 @@ impl RunningManager {
         mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
         changes: &mut mpsc::UnboundedReceiver<Change>,
     ) -> Result<()> {
-        if let Some(crds) = crds {
-            let mut apply = pin!(crds.apply());
-            loop {
-                tokio::select! {
-                    biased;
-                    () = &mut stop => return Ok(()),
-                    Some(ended) = self.ended.recv() => self.runnable_ended(ended)?,
-                    applied = &mut apply => break applied?,
-                }
+        if let Some(mut crds) = crds {
+            if !self.apply(&mut crds, stop.as_mut()).await? {
+                return Ok(());
+            }
+            if crds.awaits_deletion() {
+                self.start_one(after_deletion(crds));
             }
         }
         self.start(parts)?;
         self.watch_over(stop, changes).await
+    }
+
+    /// Applies the CRDs. Returns false if the manager must stop before.
+    async fn apply(
+        &mut self,
+        crds: &mut StartupCrds,
+        mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
+    ) -> Result<bool> {
+        let mut apply = pin!(crds.apply());
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(false),
+                Some(ended) = self.ended.recv() => self.runnable_ended(ended)?,
+                applied = &mut apply => return applied.map(|()| true),
+            }
+        }
     }
 
     /// Starts the servers that answer while the CRDs are applied: metrics and health endpoints, and webhooks.
@@ -414,6 +428,15 @@ impl RunningManager {
         Ok(())
     }
 }
+/// Returns the runnable that applies CRDs after the deletion of the CRDs.
+fn after_deletion(crds: StartupCrds) -> Runnable {
+    let run = |cx: RunContext| async move {
+        let applied = cx.shutdown.token().run_until_cancelled(crds.apply_after_deletion()).await;
+        applied.unwrap_or(Ok(()))
+    };
+    Runnable::new("CRDs after a deletion", run).without_caches()
+}
+
 
 struct Parts {
     /// True if a webhook server converts kinds.

@@ -262,9 +262,9 @@ async fn labels_and_the_authority_of_a_conversion_webhook_stay() {
     assert_eq!((&config["caBundle"], &config["service"]["name"]), (&authority, &json!("hooks")));
 }
 
-/// The operator removes the finalizer of an object, which the deletion of the CRD waits for.
+/// The operator removes the finalizer of an object, which the deletion of the CRD waits for. The operator needs the CRD afterwards, too.
 #[tokio::test]
-async fn an_operator_starts_while_its_crd_is_being_deleted() {
+async fn an_operator_starts_while_its_crd_is_being_deleted_and_creates_the_crd_again() {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     ready(&cluster, operator(&cluster, one(&["size"]), "v1")).await.stop().await.expect("stopped");
@@ -272,6 +272,7 @@ async fn an_operator_starts_while_its_crd_is_being_deleted() {
     let mut object = DynamicObject::new("a", &bar("v1"));
     object.metadata.finalizers = Some(vec!["example.com/cleanup".to_owned()]);
     bars.create(&PostParams::default(), &object).await.expect("created");
+    let uid = definitions(&client).get(NAME).await.expect("read").metadata.uid;
     definitions(&client).delete(NAME, &DeleteParams::default()).await.expect("deleted");
     eventually(SOON, || async {
         let object = bars.get("a").await.map_err(|error| error.to_string())?;
@@ -300,9 +301,20 @@ async fn an_operator_starts_while_its_crd_is_being_deleted() {
     let running = run_declared(&cluster, manager).await;
     eventually(SOON, || async {
         match definitions(&client).get_opt(NAME).await {
-            Ok(None) => Ok(()),
+            Ok(Some(crd)) if crd.metadata.uid != uid => Ok(()),
             other => Err(format!("{other:?}")),
         }
+    })
+    .await;
+    // The controller watches the new CRD.
+    object.metadata.name = Some("b".to_owned());
+    eventually(SOON, || async {
+        bars.create(&PostParams::default(), &object).await.map_err(|error| error.to_string())
+    })
+    .await;
+    eventually(SOON, || async {
+        let object = bars.get("b").await.map_err(|error| error.to_string())?;
+        object.metadata.finalizers.map_or(Ok(()), |finalizers| Err(format!("{finalizers:?}")))
     })
     .await;
     running.stop().await.expect("stopped");

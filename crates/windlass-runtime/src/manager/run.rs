@@ -420,14 +420,14 @@ impl RunningManager {
     ///
     /// # Errors
     /// The runnable has failed.
-    fn runnable_ended(&mut self, ended: Ended) -> Result<()> {
-        let Ended { group, task, name, part, result } = ended;
-        result.map_err(|error| Error::other(error).while_doing(format_args!("running {name}")))?;
-        self.groups[group as usize].remove(task);
-        self.part_ended(&part);
+    fn runnable_ended(&mut self, mut ended: Ended) -> Result<()> {
+        ended.failure()?;
+        self.groups[ended.group as usize].remove(ended.task);
+        self.part_ended(&ended.part);
         Ok(())
     }
 }
+
 /// Returns the runnable that applies CRDs after the deletion of the CRDs.
 fn after_deletion(crds: StartupCrds) -> Runnable {
     let run = |cx: RunContext| async move {
@@ -436,7 +436,6 @@ fn after_deletion(crds: StartupCrds) -> Runnable {
     };
     Runnable::new("CRDs after a deletion", run).without_caches()
 }
-
 
 struct Parts {
     /// True if a webhook server converts kinds.

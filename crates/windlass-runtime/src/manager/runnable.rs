@@ -13,7 +13,7 @@ use tokio::{
 use super::RunContext;
 use crate::{
     cache_declaration::CacheDeclaration,
-    error::BoxError,
+    error::{BoxError, Error},
     informer::{CacheOptions, SharedInformerFactory},
     kind::Object,
     kind_ref::{IntoKind, kind},
@@ -207,6 +207,14 @@ pub(super) struct Ended {
     pub(super) name: String,
     pub(super) part: String,
     pub(super) result: Result<(), BoxError>,
+}
+
+impl Ended {
+    /// Returns the failure of the runnable, with the runnable's name.
+    pub(super) fn failure(&mut self) -> Result<(), Error> {
+        let result = std::mem::replace(&mut self.result, Ok(()));
+        result.map_err(|error| Error::other(error).while_doing(format_args!("running {}", self.name)))
+    }
 }
 
 /// The running members of a group.

@@ -51,6 +51,7 @@ impl RunningManager {
         for group in [Group::Webhooks, Group::Http] {
             late.extend(self.stop_group(group, grace).await.aborted);
         }
+        let result = result.and(self.failures());
         if late.is_empty() || lost {
             return result;
         }
@@ -59,6 +60,18 @@ impl RunningManager {
             grace.limit().unwrap_or_default(),
             late.join(", ")
         ))))
+    }
+
+    /// Logs the failures of the parts that have failed since the stop began, and returns the first.
+    fn failures(&mut self) -> Result<()> {
+        let mut first = Ok(());
+        while let Ok(mut ended) = self.ended.try_recv() {
+            if let Err(error) = ended.failure() {
+                tracing::error!(%error, "a part failed while the manager stopped");
+                first = first.and(Err(error));
+            }
+        }
+        first
     }
 
     /// Stops the parts of the leader. A Lease that is lost meanwhile aborts the parts at once: another replica may lead already.

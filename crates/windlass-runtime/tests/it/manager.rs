@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::oneshot,
+    sync::{Notify, oneshot},
     time::Instant,
 };
 use windlass_runtime::{
@@ -161,6 +161,28 @@ async fn a_runnable_that_fails_or_panics_ends_the_manager() {
 }
 
 #[tokio::test(start_paused = true)]
+/// A runnable that could not flush data must not look like a success.
+#[tokio::test]
+async fn a_runnable_that_fails_or_panics_during_the_stop_is_an_error_of_the_manager() {
+    let cluster = TestCluster::start().await;
+    let begun = Arc::new(Notify::new());
+    let stopped = |panics: bool| {
+        let begun = begun.clone();
+        Runnable::new("flush", move |cx: RunContext| async move {
+            begun.notify_one();
+            cx.shutdown().requested().await;
+            assert!(!panics, "on purpose");
+            Err::<(), _>(BoxError::from("the disk is full"))
+        })
+    };
+    for (panics, expected) in [(false, "the disk is full"), (true, "panicked: on purpose")] {
+        let running = run(Manager::new(cluster.client()).runnable(stopped(panics)));
+        begun.notified().await;
+        let error = running.stop().await.expect_err("the runnable failed");
+        assert_eq!(error.to_string(), format!("running flush: {expected}"));
+    }
+}
+
 async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
     let cluster = TestCluster::start().await;
     let faults = Faults::before(cluster.client());

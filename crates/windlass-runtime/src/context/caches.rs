@@ -1,6 +1,10 @@
 //! The caches that a controller declared.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
 
 use hashbrown::HashMap;
 use kube_core::ApiResource;
@@ -39,6 +43,8 @@ pub(crate) struct Caches {
     kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
     typed: TypedListers,
     undeclared: Option<Arc<dyn UndeclaredCaches>>,
+    /// The handles of the controller, which may add watches.
+    handles: OnceLock<Weak<dyn Any + Send + Sync>>,
 }
 
 /// A cache that reads may use.
@@ -73,7 +79,19 @@ impl Caches {
             kinds: RwLock::default(),
             typed: TypedListers::default(),
             undeclared: None,
+            handles: OnceLock::new(),
         }
+    }
+
+    /// Lets failed reads of undeclared kinds be repeated while a handle lives: a handle may add the watch of the kind.
+    pub(crate) fn set_handles(&self, handles: Weak<dyn Any + Send + Sync>) {
+        let _ = self.handles.set(handles);
+    }
+
+    /// Returns the error of a read without a declaration: a terminal error, unless a handle may add the declaration.
+    pub(crate) fn undeclared(&self, error: Error) -> Error {
+        let may_be_added = self.handles.get().is_some_and(|handles| handles.strong_count() > 0);
+        if may_be_added { error } else { Error::terminal(error) }
     }
 
     /// Lets reads use kinds that no watch declares.
@@ -199,9 +217,11 @@ impl Caches {
             None if metadata => self.metadata(resource)?,
             None => self.whole(resource)?,
         };
-        found.map(Lister::new).ok_or_else(|| match name {
-            Some(name) => self.no_such_name(resource, name),
-            None => self.not_declared(resource, metadata),
+        found.map(Lister::new).ok_or_else(|| {
+            self.undeclared(match name {
+                Some(name) => self.no_such_name(resource, name),
+                None => self.not_declared(resource, metadata),
+            })
         })
     }
 
@@ -234,11 +254,11 @@ impl Caches {
 
     fn no_such_name(&self, resource: &ApiResource, name: &str) -> Error {
         let kind = &resource.kind;
-        Error::terminal(Error::setup(format!(
+        Error::setup(format!(
             "{} reads the watch of {kind} named {name:?}, but declares none; declare `Watch::owned(kind::<{kind}>().named({name:?}))` \
              or another watch with this name",
             self.reader
-        )))
+        ))
     }
 
     fn not_declared(&self, resource: &ApiResource, metadata: bool) -> Error {
@@ -247,10 +267,10 @@ impl Caches {
             return Error::not_declared(self.reader.clone(), format!("PartialObjectMeta<{kind}>"));
         }
         if self.find(resource, |known| known.name.is_none() && known.metadata_only()).is_some() {
-            return Error::terminal(Error::setup(format!(
+            return Error::setup(format!(
                 "{} watches only the metadata of {kind}; read a `PartialObjectMeta<{kind}>`, or watch {kind} whole",
                 self.reader
-            )));
+            ));
         }
         Error::not_declared(self.reader.clone(), kind.as_str())
     }

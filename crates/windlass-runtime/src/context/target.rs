@@ -138,7 +138,8 @@ impl<K> Context<K> {
         let declared = || shared.caches.resource_of_kind(&types.api_version, &types.kind);
         let resource = shared.primary.as_ref().filter(is_primary).cloned().or_else(declared);
         let resource = resource.ok_or_else(|| {
-            Error::not_declared(Reader::Controller(shared.controller.clone()), types.kind.as_str())
+            let reader = Reader::Controller(shared.controller.clone());
+            shared.caches.undeclared(Error::not_declared(reader, types.kind.as_str()))
         })?;
         Ok(dynamic(&resource))
     }

@@ -95,6 +95,10 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     }
 
     pub(super) fn connect(&self, running: &Arc<Running<Q>>) {
+        for caches in &running.caches {
+            let link = Arc::downgrade(&self.link);
+            caches.set_handles(link);
+        }
         for (key, options) in self.link.connect(Arc::downgrade(running)) {
             running.queue.add_with(key, options);
         }

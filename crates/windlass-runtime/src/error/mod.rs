@@ -157,10 +157,9 @@ impl Error {
         Self::decode("the API server's response", position)
     }
 
-    /// Returns the error of a read without a declaration. The type names the kind. The error is terminal: a retry reads
-    /// the same.
+    /// Returns the error of a read without a declaration. The type names the kind.
     pub(crate) fn not_declared(reader: Reader, type_: impl Into<String>) -> Self {
-        Self::terminal(Self::new(Kind::NotDeclared { reader, kind: type_.into() }))
+        Self::new(Kind::NotDeclared { reader, kind: type_.into() })
     }
 
     pub(crate) fn setup(message: impl Into<String>) -> Self {
@@ -285,7 +284,7 @@ impl Error {
     }
 
     /// Returns whether a kind was read that the controller did not declare with `.owns`, `.watches` or `.reads`. The error is
-    /// [terminal](Self::terminal).
+    /// [terminal](Self::terminal), unless a [`ControllerHandle`](crate::ControllerHandle) of the controller may add the watch.
     pub fn is_not_declared(&self) -> bool {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }

@@ -14,11 +14,12 @@ use kube_client::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{ApiResource, Resource, ResourceExt, metadata::PartialObjectMeta};
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::{sync::Notify, time::timeout};
 use windlass_runtime::{
     Action, BoxError, Context, Controller, ControllerHandle, Error, KindRef, Manager, ObjectKey, Permission,
     Predicate, Reconciler, Result, Verb, Watch, informer::CacheOptions, kind, owner::Owned, source::Source,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
@@ -413,6 +414,29 @@ async fn watches_come_and_go_while_the_controller_runs() {
     running.stop().await.expect("a graceful end");
 }
 
+/// The key is reconciled before the watch is added, and has no other event.
+#[tokio::test]
+async fn a_read_of_a_kind_that_a_handle_declares_later_is_repeated() {
+    let cluster = TestCluster::start().await;
+    let (failed, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let controller = {
+        let (failed, done) = (failed.clone(), done.clone());
+        Controller::<String>::keyed("late", move |_: String, cx: Context<()>| {
+            let read = cx.lister::<Secret>().map(drop);
+            if read.is_ok() { &done } else { &failed }.notify_one();
+            std::future::ready(read.map(|()| Action::done()))
+        })
+    };
+    let controller = controller.needs(Permission::to::<Secret>([Verb::List, Verb::Watch]));
+    let handle = controller.handle();
+    handle.enqueue("key".to_owned());
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    failed.notified().await;
+    handle.watch(Watch::reads_only(kind::<Secret>())).await.expect("added");
+    timeout(stretched(SOON), done.notified()).await.expect("the key is reconciled again");
+    running.stop().await.expect("a graceful end");
+}
+
 #[tokio::test]
 async fn keys_come_from_elsewhere_too() {
     let cluster = TestCluster::start().await;
@@ -511,7 +535,7 @@ async fn a_watch_that_no_caller_waits_for_is_not_added() {
         Watch::mapped(kind::<Secret>(), |secret, _| Ok(vec![secret.name_any()])).options(options)
     };
     faults.hold_watches();
-    let wait = tokio::time::timeout(Duration::from_millis(500), handle.watch(pods("a=b")));
+    let wait = timeout(Duration::from_millis(500), handle.watch(pods("a=b")));
     wait.await.expect_err("the watch tells nothing");
     faults.release_watches();
     handle.watch(pods("a=c")).await.expect("no other watch of the kind is left");

@@ -45,6 +45,8 @@ pub(crate) struct Caches {
     undeclared: Option<Arc<dyn UndeclaredCaches>>,
     /// The handles of the controller, which may add watches.
     handles: OnceLock<Weak<dyn Any + Send + Sync>>,
+    /// The kinds that will be declared when the server serves the kinds.
+    expected: RwLock<Vec<GroupResource>>,
 }
 
 /// A cache that reads may use.
@@ -80,7 +82,13 @@ impl Caches {
             typed: TypedListers::default(),
             undeclared: None,
             handles: OnceLock::new(),
+            expected: RwLock::default(),
         }
+    }
+
+    /// Announces a declaration: until then, the error of a read says that the server does not serve the kind.
+    pub(crate) fn expect(&self, resource: &ApiResource) {
+        self.expected.write().push(GroupResource::of(resource));
     }
 
     /// Lets failed reads of undeclared kinds be repeated while a handle lives: a handle may add the watch of the kind.
@@ -263,6 +271,12 @@ impl Caches {
 
     fn not_declared(&self, resource: &ApiResource, metadata: bool) -> Error {
         let kind = &resource.kind;
+        if self.expected.read().contains(&GroupResource::of(resource)) {
+            return Error::setup(format!(
+                "{} reads {kind}, which the API server does not serve yet; is its CRD installed?",
+                self.reader
+            ));
+        }
         if metadata {
             return Error::not_declared(self.reader.clone(), format!("PartialObjectMeta<{kind}>"));
         }

@@ -2,6 +2,7 @@
 
 use std::{hash::Hash, sync::Arc};
 
+use futures::future::try_join_all;
 use kube_client::Client;
 use prometheus_client::metrics::counter::Counter;
 use serde::de::DeserializeOwned;
@@ -39,7 +40,8 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    /// Makes the context of a runnable, and the caches that the runnable reads.
+    /// Makes the context of a runnable, and the caches that the runnable reads, except for the caches that
+    /// [lack a scope](CacheDeclaration::lacks_scope).
     pub(super) fn new(
         runnable: &str,
         reads: &[CacheDeclaration],
@@ -54,11 +56,7 @@ impl RunContext {
         let reporter = UndecodableReporter::new(own.recorder.clone(), undecodable);
         let caches =
             Caches::new(Reader::Runnable(runnable.to_owned()), own.journal.clone(), Arc::new(reporter));
-        for cache in reads {
-            let informer = cache.informer(&own.informers, &own.namespaces)?;
-            caches.declare(cache.name.as_deref(), &informer)?;
-        }
-        Ok(Self {
+        let cx = Self {
             state: state.clone(),
             shutdown,
             recorder: own.recorder.named(runnable),
@@ -66,7 +64,30 @@ impl RunContext {
             informers: SharedInformerFactory::sharing(&own.informers)
                 .default_namespaces(&own.namespaces)
                 .build(),
-        })
+        };
+        for cache in reads {
+            if cache.lacks_scope(&own.namespaces) {
+                cx.caches.expect(&cache.kind.resource);
+            } else {
+                cx.declare(cache)?;
+            }
+        }
+        Ok(cx)
+    }
+
+    fn declare(&self, cache: &CacheDeclaration) -> Result<()> {
+        let own = &self.state.own;
+        let informer = cache.informer(&own.informers, &own.namespaces)?;
+        self.caches.declare(cache.name.as_deref(), &informer)
+    }
+
+    /// Makes caches of kinds that lack a scope, each as soon as the server serves the kind.
+    pub(super) async fn declare_served(self, reads: Vec<CacheDeclaration>) -> Result<()> {
+        let declared = reads.into_iter().map(async |read| {
+            let known = read.with_scope(&self.state.own.api).await?;
+            self.declare(&known)
+        });
+        try_join_all(declared).await.map(drop)
     }
 
     /// Works like [`new`](Self::new). Asks the server first about the kinds that [lack a scope](CacheDeclaration::lacks_scope).

@@ -251,9 +251,13 @@ impl RunningGroup {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
         let shutdown = self.shutdown.child();
+        let lacks_scope = |read: &&CacheDeclaration| read.lacks_scope(&state.own.namespaces);
+        // Webhooks answer while the server does not serve a kind: all other requests do not need the kind.
+        let waits_for_kinds = group != Group::Webhooks && reads.iter().any(|read| lacks_scope(&read));
+        let late =
+            if waits_for_kinds { Vec::new() } else { reads.iter().filter(lacks_scope).cloned().collect() };
         // Before the task, unless the server must be asked: the caches must exist when the manager starts all caches.
-        let asks = reads.iter().any(|read| read.lacks_scope(&state.own.namespaces));
-        let made = (!asks).then(|| RunContext::new(&name, &reads, state, shutdown.clone()));
+        let made = (!waits_for_kinds).then(|| RunContext::new(&name, &reads, state, shutdown.clone()));
         let waits = needs_caches && group > Group::Webhooks;
         let (label, informers) = (name.clone(), state.informers());
         let (state, requested) = (state.clone(), shutdown.clone());
@@ -268,9 +272,15 @@ impl RunningGroup {
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());
             }
-            match run {
-                Run::Once(run) => run(cx).await,
-                Run::Repeatable(run) => run(cx).await,
+            let declared = cx.clone().declare_served(late);
+            let running = match run {
+                Run::Once(run) => run(cx),
+                Run::Repeatable(run) => run(cx),
+            };
+            tokio::select! {
+                biased;
+                result = running => result,
+                Err(error) = declared => Err(error.into()),
             }
         };
         let (ended, label, part_of) = (self.ended.clone(), name.clone(), part.clone());

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube_client::api::PostParams;
 use kube_core::ApiResource;
 use windlass_runtime::{
     AdmissionContextExt as _, AdmissionWebhookExt as _, Error, Manager, ObjectKey, Permission, RunContext,
@@ -10,13 +14,16 @@ use windlass_runtime::{
     informer::CacheOptions,
     webhook::{
         Admission, AdmissionChange, AdmissionContext, AdmissionDenial, AdmissionWebhook, SelfIssued,
-        WebhookServer, Webhooks,
+        WebhookServer, Webhooks, manifests::Endpoint,
     },
 };
 use windlass_test::fake::FakeCluster;
 use windlass_test::{TestCluster, eventually, stretched};
 
-use super::{configure_at, create, denial, free_port, with};
+use super::{
+    bars::{self, v2},
+    configure_at, create, denial, free_port, with,
+};
 use crate::fixture::{SOON, config_map, run, secret, secrets};
 
 /// Allows a ConfigMap whose namespace exists, if a Secret has the name of the ConfigMap.
@@ -63,8 +70,52 @@ async fn a_webhook_reads_with_exactly_the_declared_rights() {
         }
     })
     .await;
-    secrets(&client).create(&kube_client::api::PostParams::default(), &secret("a")).await.expect("created");
+    secrets(&client).create(&PostParams::default(), &secret("a")).await.expect("created");
     create(&client, with("a", &[])).await.expect("the Secret exists");
+    running.stop().await.expect("a graceful stop");
+}
+
+/// Allows a ConfigMap `reads` if Bars can be read, and no other ConfigMap.
+async fn validate_with_bars(
+    _: AdmissionChange<ConfigMap>,
+    cx: AdmissionContext,
+) -> Result<(), AdmissionDenial> {
+    if cx.name() != "reads" {
+        return Err(AdmissionDenial::new("no bar is read"));
+    }
+    cx.lister_of(&ApiResource::erase::<v2::Bar>(&())).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_webhook_answers_while_the_server_does_not_serve_a_kind_that_the_webhook_reads() {
+    let cluster = TestCluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    let webhook = AdmissionWebhook::validator::<ConfigMap>(validate_with_bars)
+        .reads_of(&ApiResource::erase::<v2::Bar>(&()), CacheOptions::new());
+    let webhooks = Webhooks::new().admission(webhook);
+    configure_at(&client, "reads", &webhooks, port).await;
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
+    let server = WebhookServer::new(webhooks).port(port).self_issued(issued);
+    let running = run(Manager::new(client.clone()).namespaces(["default"]).webhooks(server));
+
+    let refused = |name: &'static str, wanted: &'static str| {
+        let client = client.clone();
+        eventually(SOON, move || {
+            let client = client.clone();
+            async move {
+                let text = denial(create(&client, with(name, &[])).await);
+                if text.ends_with(wanted) { Ok(()) } else { Err(text) }
+            }
+        })
+    };
+    refused("other", "no bar is read").await;
+    refused("reads", "reads Bar, which the API server does not serve yet; is its CRD installed?").await;
+    let endpoint = Endpoint::url(format!("https://127.0.0.1:{port}"));
+    let definitions = kube_client::Api::<CustomResourceDefinition>::all(client.clone());
+    let definition = bars::definition("v2", &endpoint);
+    definitions.create(&PostParams::default(), &definition).await.expect("created");
+    eventually(SOON, || create(&client, with("reads", &[]))).await;
     running.stop().await.expect("a graceful stop");
 }
 

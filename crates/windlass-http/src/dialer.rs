@@ -118,7 +118,7 @@ impl Route {
     fn new(config: &Config, https: impl FnOnce() -> HttpsConnector<HttpConnector>) -> Self {
         let Some(proxy) = config.proxy_url.clone() else { return Self::Direct(tcp()) };
         match proxy.scheme_str() {
-            Some("socks5") => Self::Socks(SocksV5::new(proxy, tcp())),
+            Some("socks5") => Self::Socks(socks(proxy)),
             Some("https") => Self::TlsTunnel(with_password(Tunnel::new(proxy.clone(), https()), &proxy)),
             _ => Self::Tunnel(with_password(Tunnel::new(proxy.clone(), tcp()), &proxy)),
         }
@@ -162,12 +162,24 @@ fn tcp() -> HttpConnector {
     connector
 }
 
+/// Returns the tunnel of a proxy, with the user and password of the proxy's URL, which are percent-encoded.
+fn socks(proxy: Uri) -> SocksV5<HttpConnector> {
+    let Some(user_info) = user_info(&proxy) else { return SocksV5::new(proxy, tcp()) };
+    let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
+    let plain = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (plain(user), plain(password));
+    SocksV5::new(proxy, tcp()).with_auth(user, password)
+}
+
+/// Returns the part of a URL before the `@`.
+fn user_info(url: &Uri) -> Option<&str> {
+    url.authority()?.as_str().rsplit_once('@').map(|(user_info, _)| user_info)
+}
+
 /// Adds the user and password of a proxy's URL, which are percent-encoded.
 fn with_password<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
-    let Some((user, _)) = proxy.authority().and_then(|authority| authority.as_str().split_once('@')) else {
-        return tunnel;
-    };
-    let plain: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
+    let Some(user_info) = user_info(proxy) else { return tunnel };
+    let plain: Vec<u8> = percent_encoding::percent_decode_str(user_info).collect();
     let basic = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(plain));
     match HeaderValue::from_str(&basic) {
         Ok(basic) => tunnel.with_auth(basic),

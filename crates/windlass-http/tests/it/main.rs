@@ -3,4 +3,5 @@
 mod certificates;
 mod http1;
 mod http2;
+mod proxies;
 mod server;

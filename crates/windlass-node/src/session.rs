@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::{CommandOutput, Exit, RuntimeError, TerminalSize};
 
 /// The most bytes of an output that are kept.
-const MOST_OUTPUT: u64 = 10 << 10;
+pub(crate) const MOST_OUTPUT: usize = 10 << 10;
 
 /// The streams of a command or of a container, and its end.
 ///
@@ -60,7 +60,7 @@ impl Session {
 async fn read(stream: Option<Pin<Box<dyn AsyncRead + Send>>>) -> Vec<u8> {
     let mut text = Vec::new();
     if let Some(mut stream) = stream {
-        let _ = (&mut stream).take(MOST_OUTPUT).read_to_end(&mut text).await;
+        let _ = (&mut stream).take(MOST_OUTPUT as u64).read_to_end(&mut text).await;
         // The rest is read too: a full pipe would stop the command.
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }

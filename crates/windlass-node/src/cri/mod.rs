@@ -39,6 +39,7 @@ use self::sandboxes::{Sandbox, Sandboxes};
 use self::session::Streams;
 use crate::helper::protocol::SocketKind;
 use crate::images::StoreImages;
+use crate::session::MOST_OUTPUT;
 use crate::{
     Command, CommandOutput, ContainerId, ContainerSpec, Credential, Exit, Image, PullError, Runtime,
     RuntimeError, SandboxId, SandboxSpec, Session, sockets,
@@ -46,6 +47,15 @@ use crate::{
 
 /// The signal that ends all processes of a container.
 const KILL: i32 = 9;
+
+/// Returns the answer with the begin of each output.
+fn output_of(answer: ExecSyncResponse) -> CommandOutput {
+    let ExecSyncResponse { stdout: mut text, mut stderr, exit_code } = answer;
+    text.truncate(MOST_OUTPUT);
+    stderr.truncate(MOST_OUTPUT);
+    text.extend(stderr);
+    CommandOutput { code: exit_code, text }
+}
 
 /// The settings of [`Cri`].
 #[derive(Clone, Debug)]
@@ -341,10 +351,7 @@ impl Runtime for Cri {
         let wait = Duration::from_secs(seconds).saturating_add(ANSWER);
         let answer = self.client.call::<_, ExecSyncResponse>(RUNTIME, "ExecSync", &request, wait).await;
         match answer {
-            Ok(ExecSyncResponse { mut stdout, stderr, exit_code }) => {
-                stdout.extend(stderr);
-                Ok(Some(CommandOutput { code: exit_code, text: stdout }))
-            }
+            Ok(answer) => Ok(Some(output_of(answer))),
             Err(error) if error.is_timeout() => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -413,5 +420,19 @@ impl Runtime for Cri {
             tracing::warn!(%error, "sandboxes are left over in the container runtime; the next runtime removes the sandboxes");
         }
         self.images.remove_imported().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A probe of a program that logs much must not keep megabytes.
+    #[test]
+    fn the_begin_of_each_output_is_kept() {
+        let (stdout, stderr) = (vec![b'o'; 20 << 10], vec![b'e'; 20 << 10]);
+        let output = output_of(ExecSyncResponse { stdout, stderr, exit_code: 3 });
+        assert_eq!((output.code, output.text.len()), (3, 20 << 10));
+        assert_eq!((output.text[MOST_OUTPUT - 1], output.text[MOST_OUTPUT]), (b'o', b'e'));
     }
 }

@@ -1,7 +1,7 @@
 //! ReplicaSets and Deployments.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Event, Pod, ResourceQuota};
 use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube_core::ResourceExt;
@@ -133,6 +133,27 @@ async fn a_deployment_reports_a_replica_set_that_cannot_be_created() {
     .await;
     delete::<ResourceQuota>(&client, "none", DeleteParams::default()).await;
     becomes::<Deployment>(&client, "web", |deployment| available(deployment, 1)).await;
+}
+
+#[tokio::test]
+async fn a_deployment_without_a_deadline_reports_a_replica_set_that_cannot_be_created_as_an_event_only() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    quota(&client, json!({"count/replicasets.apps": "0"})).await;
+    let mut deployment = workload("one", 1);
+    deployment["spec"]["progressDeadlineSeconds"] = i32::MAX.into();
+    create::<Deployment>(&client, deployment).await;
+    // The first attempt has ended when the second attempt reports.
+    eventually(WAIT_LIMIT, || async {
+        let events = api::<Event>(&client).list(&ListParams::default()).await.unwrap().items;
+        let reports = events.iter().filter(|event| event.reason.as_deref() == Some("ReplicaSetCreateError"));
+        let attempts: i32 = reports.map(|event| event.count.unwrap_or(1)).sum();
+        if attempts > 1 { Ok(()) } else { Err(format!("{attempts} attempts")) }
+    })
+    .await;
+    let deployment = api::<Deployment>(&client).get("web").await.unwrap();
+    assert!(!has_condition(&deployment, "Progressing", "False", "ReplicaSetCreateError"), "{deployment:?}");
+    assert_eq!(deployment.status.unwrap_or_default().conditions, None);
 }
 
 #[tokio::test]

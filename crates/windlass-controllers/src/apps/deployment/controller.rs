@@ -82,7 +82,7 @@ async fn run_task(
                 Ok(_) => {}
                 Err(error) if error.is_already_exists() => return collision(deployment, &name, cx).await,
                 Err(error) => {
-                    report_failure(deployment, &name, &error, cx).await?;
+                    report_failure(deployment, &name, &error, cx).await;
                     return Err(error);
                 }
             }
@@ -127,25 +127,33 @@ async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>
     Ok(if is_ours { TaskResult::Done } else { TaskResult::NameCollision })
 }
 
-/// Records that a ReplicaSet cannot be created, as an Event and as a condition. A terminating namespace is no failure of the rollout.
-async fn report_failure(
-    deployment: &Deployment,
-    name: &str,
-    error: &Error,
-    cx: &Context<Deployment>,
-) -> Result<()> {
+/// Records that a ReplicaSet cannot be created, as an Event, and as a condition of a Deployment with a deadline. A terminating namespace is
+/// no failure of the rollout.
+async fn report_failure(deployment: &Deployment, name: &str, error: &Error, cx: &Context<Deployment>) {
     if error.is_namespace_terminating() {
-        return Ok(());
+        return;
     }
     let message = format!("Failed to create new replica set {name:?}: {}", message_of(error));
     cx.recorder().warning(deployment, SET_NOT_CREATED, message.as_str());
+    if !has_deadline(deployment) {
+        return;
+    }
     let now = Time(cx.now());
     let mut condition = conditions::new("Progressing", "False", SET_NOT_CREATED, message);
     condition.last_update_time = Some(now.clone());
     condition.last_transition_time = Some(now);
     let mut status = deployment.status.clone().unwrap_or_default();
     conditions::set_or_remove(status.conditions.get_or_insert_default(), "Progressing", Some(condition));
-    write_status(deployment, 0, status, cx).await
+    // The caller has the error of the creation to report: a status that cannot be written matters less.
+    if let Err(error) = write_status(deployment, 0, status, cx).await {
+        tracing::debug!(%error, "the condition ReplicaSetCreateError is not written");
+    }
+}
+
+/// Returns whether the rollout of a Deployment may be late. Kubernetes takes the largest number for no deadline.
+fn has_deadline(deployment: &Deployment) -> bool {
+    let deadline = deployment.spec.as_ref().and_then(|spec| spec.progress_deadline_seconds);
+    deadline.is_some_and(|deadline| deadline != i32::MAX)
 }
 
 fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> ReplicaSet {

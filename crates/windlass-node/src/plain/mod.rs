@@ -391,6 +391,9 @@ impl Runtime for Plain {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    #[cfg(target_os = "linux")]
     use windlass_patience::stretched;
 
     use super::*;
@@ -406,6 +409,22 @@ mod tests {
             assert!(begun.elapsed() < stretched(Duration::from_secs(10)), "process {pid} is left");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    /// Runs a script that writes a process ID to a file and then takes too long, with a longer limit until the script has come to the file.
+    /// Returns the ID.
+    async fn ended_process(plain: &Plain, container: &ContainerId, script: &str, file: &Path) -> String {
+        let words = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+        for seconds in [1, 5, 25, 125] {
+            let output =
+                plain.exec_sync(container, words.clone(), Duration::from_secs(seconds)).await.unwrap();
+            assert_eq!(output, None, "the command takes longer");
+            match std::fs::read_to_string(file) {
+                Ok(process) if process.ends_with('\n') => return process,
+                _ => {}
+            }
+        }
+        panic!("the script writes no file")
     }
 
     #[tokio::test]
@@ -467,11 +486,11 @@ mod tests {
         assert_eq!(missing.exit.await.unwrap().code, 127);
         let file = folder.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {}; wait", file.display());
-        let words = ["/bin/sh", "-c", &script].map(str::to_owned).to_vec();
-        let output = plain.exec_sync(&second, words, stretched(Duration::from_secs(1))).await.unwrap();
-        assert_eq!(output, None, "the command takes longer");
+        let process = ended_process(&plain, &second, &script, &file).await;
         #[cfg(target_os = "linux")]
-        is_gone(std::fs::read_to_string(&file).unwrap().trim()).await;
+        is_gone(process.trim()).await;
+        #[cfg(not(target_os = "linux"))]
+        drop(process);
         let waiting = plain.container(&second).unwrap().wait();
         plain.remove_sandbox(&id).await.unwrap();
         assert_eq!(waiting.await.unwrap().code, 137);

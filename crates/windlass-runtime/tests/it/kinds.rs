@@ -1,7 +1,8 @@
 //! The argument that names a kind: of watches, reads, patches and informers.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
+use http::Method;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     autoscaling::v1::Scale,
@@ -375,11 +376,15 @@ async fn a_watch_of_a_kind_that_is_not_served_ends_with_the_controller() {
     let reconcile = |_: ObjectKey, _: Context<()>| async { Ok::<_, Error>(Action::done()) };
     let controller = Controller::<ObjectKey>::keyed("owners", reconcile);
     let handle = controller.handle();
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let faults = Faults::before(cluster.client());
+    let running = run(Manager::new(faults.client()).controller(controller));
     let widgets = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
     let mut adding = std::pin::pin!(handle.watch(Watch::owned(kind::<Secret>()).owner_kind(widgets)));
-    let waits = tokio::time::timeout(Duration::from_millis(500), adding.as_mut()).await;
-    waits.expect_err("the server does not serve the kind");
+    let asks = || async { expect_eq(faults.count(&Method::GET, "/apis/example.com/v1") > 0, true) };
+    tokio::select! {
+        added = adding.as_mut() => panic!("the server does not serve the kind: {added:?}"),
+        () = eventually(SOON, asks) => {}
+    }
     running.stop().await.expect("a graceful end");
     let ended = tokio::time::timeout(stretched(SOON), adding).await.expect("the controller has ended");
     assert!(ended.expect_err("no controller").is_stopped());

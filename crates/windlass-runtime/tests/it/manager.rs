@@ -28,6 +28,7 @@ use windlass_test::{TestCluster, eventually, stretched};
 use crate::{
     fault::Faults,
     fixture::{Running, SOON, config_maps, create_config_map, run, run_declared, run_restricted},
+    webhooks::free_port,
 };
 
 async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
@@ -160,7 +161,6 @@ async fn a_runnable_that_fails_or_panics_ends_the_manager() {
     assert_eq!(error.to_string(), "running clumsy: panicked: on purpose");
 }
 
-#[tokio::test(start_paused = true)]
 /// A runnable that could not flush data must not look like a success.
 #[tokio::test]
 async fn a_runnable_that_fails_or_panics_during_the_stop_is_an_error_of_the_manager() {
@@ -183,6 +183,7 @@ async fn a_runnable_that_fails_or_panics_during_the_stop_is_an_error_of_the_mana
     }
 }
 
+#[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
     let cluster = TestCluster::start().await;
     let faults = Faults::before(cluster.client());
@@ -406,8 +407,7 @@ async fn health_and_metrics_are_served() {
 }
 
 pub(crate) async fn free_address() -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-    listener.local_addr().expect("an address")
+    ([127, 0, 0, 1], free_port().await).into()
 }
 
 #[tokio::test]

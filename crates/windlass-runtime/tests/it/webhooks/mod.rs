@@ -6,7 +6,11 @@ mod conversion;
 mod reads;
 mod setting;
 
-use std::time::Duration;
+use std::{
+    net::Ipv4Addr,
+    sync::atomic::{AtomicU16, Ordering},
+    time::Duration,
+};
 
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
@@ -30,10 +34,19 @@ use windlass_test::eventually;
 use self::setting::Cluster;
 use crate::fixture::{SOON, config_map, config_maps};
 
-/// A port that is free now.
+/// The number of the ports of a test process.
+const PORTS: u16 = 500;
+
+/// Returns a free port. No other test gets the port, and no connection: the system hands out higher ports only.
 pub(crate) async fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("listens");
-    listener.local_addr().expect("an address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 40) as u16 * PORTS;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) % PORTS;
+        if TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.is_ok() {
+            return port;
+        }
+    }
 }
 
 fn with(name: &str, data: &[(&str, &str)]) -> ConfigMap {

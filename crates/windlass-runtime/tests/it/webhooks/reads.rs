@@ -92,7 +92,7 @@ async fn a_webhook_answers_while_the_server_does_not_serve_a_kind_that_the_webho
     let cluster = TestCluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
     let webhook = AdmissionWebhook::validator::<ConfigMap>(validate_with_bars)
-        .reads_of(&ApiResource::erase::<v2::Bar>(&()), CacheOptions::new());
+        .reads_of(ApiResource::erase::<v2::Bar>(&()), CacheOptions::new());
     let webhooks = Webhooks::new().admission(webhook);
     configure_at(&client, "reads", &webhooks, port).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));

@@ -57,7 +57,7 @@ use prost::Message;
 use tokio::{runtime::Handle, time};
 use tracing_subscriber::{
     Layer,
-    filter::{LevelFilter, Targets},
+    filter::{FilterExt as _, Targets, filter_fn},
     layer::Filter,
     registry::LookupSpan,
 };
@@ -225,16 +225,42 @@ fn span_provider(
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
+/// The libraries of the exporter's own requests.
+const SILENT: [&str; 14] = [
+    "h2",
+    "hyper",
+    "hyper_rustls",
+    "hyper_util",
+    "opentelemetry",
+    "opentelemetry-http",
+    "opentelemetry-otlp",
+    "opentelemetry_http",
+    "opentelemetry_otlp",
+    "opentelemetry_sdk",
+    "rustls",
+    "tower",
+    "tower_http",
+    "windlass_opentelemetry",
+];
+
 /// Returns a filter for the exported spans and events. Spans of the exporter's own requests are excluded.
 fn exported<S>() -> impl Filter<S> + Send + Sync + 'static
 where
     S: tracing::Subscriber,
 {
-    let silent = ["h2", "hyper", "hyper_util", "opentelemetry", "rustls", "tower", "windlass_opentelemetry"];
     Targets::new()
         .with_default(tracing::Level::INFO)
         .with_target("kube_client", tracing::Level::DEBUG)
-        .with_targets(silent.map(|target| (target, LevelFilter::OFF)))
+        .and(filter_fn(|metadata| !is_silent(metadata.target())))
+}
+
+/// Returns whether a target belongs to the exporter's own requests. A library is not a prefix: `hyperion_operator` is an operator.
+fn is_silent(target: &str) -> bool {
+    let is_in = |library: &str| {
+        let rest = target.strip_prefix(library);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    SILENT.into_iter().any(is_in)
 }
 
 /// The way of the metrics to the collector.

@@ -101,6 +101,26 @@ async fn spans_and_metrics_are_sent_at_the_latest_at_the_end() {
     );
 }
 
+/// The exporter's own requests have no spans. An operator whose crate begins with the name of a library has spans.
+#[tokio::test]
+async fn spans_of_libraries_are_not_sent() {
+    let (url, mut seen) = collector().await;
+    let telemetry = telemetry(vec![("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url)]);
+    let subscriber = tracing_subscriber::registry().with(telemetry.layer());
+    tracing::subscriber::with_default(subscriber, || {
+        drop(tracing::info_span!(target: "hyper", "root").entered());
+        drop(tracing::info_span!(target: "hyper::client", "send").entered());
+        drop(tracing::info_span!(target: "opentelemetry-otlp", "export").entered());
+        drop(tracing::info_span!(target: "hyperion_operator::backup", "back up").entered());
+    });
+    telemetry.run(String::new, async {}).await;
+
+    let spans = ExportTraceServiceRequest::decode(&*next(&mut seen).await.2).unwrap();
+    let spans = spans.resource_spans.iter().flat_map(|resource| &resource.scope_spans);
+    let names: Vec<_> = spans.flat_map(|scope| &scope.spans).map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["back up"]);
+}
+
 #[tokio::test]
 async fn metrics_are_sent_from_time_to_time() {
     let (url, mut seen) = collector().await;

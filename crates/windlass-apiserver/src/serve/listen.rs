@@ -30,7 +30,7 @@ use super::door;
 use super::in_flight::InFlightBody;
 use super::kubeconfig::kubeconfig;
 use super::server_certificate::{self, CertificateTextError, ServerCertificate};
-use super::strangers::{Stranger, Strangers};
+use super::strangers::{Stranger, StrangerLimits, Strangers};
 use super::switch::Switch;
 use super::unread::DrainOnDrop;
 use super::{AUDIT_ID, CertificateAuthority, CertificateError, Handle, RequestBody, malformed, refuse};
@@ -56,8 +56,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 const HEADER_BYTES: u32 = 1 << 20;
 /// The limit of the headers of an HTTP/1.1 request, as a number.
 const HEADERS: usize = 1_000;
-/// The number of silent connections without an authenticated user.
-pub(super) const MAX_STRANGERS: usize = 512;
 /// How long the listener waits after a connection that cannot be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The number of silent connections that are closed then.
@@ -82,6 +80,7 @@ pub struct Listen {
     client_authorities: Vec<CertificateDer<'static>>,
     /// Further addresses of the server, for the certificate.
     addresses: Vec<IpAddr>,
+    pub(super) strangers: StrangerLimits,
 }
 
 impl Default for Listen {
@@ -102,6 +101,7 @@ impl Listen {
             certificate: None,
             client_authorities: Vec::new(),
             addresses: Vec::new(),
+            strangers: StrangerLimits::default(),
         }
     }
 
@@ -310,7 +310,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<RunningListe
         stopping: stopping.clone(),
         closing: closing.clone(),
         conversations: conversations.clone(),
-        strangers: Strangers::new(MAX_STRANGERS),
+        strangers: Strangers::new(options.strangers),
         runtime: Runtime::current(),
     };
     let listener = listener.into_std().map_err(ListenErrorKind::Door)?;

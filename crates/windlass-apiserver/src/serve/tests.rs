@@ -100,6 +100,7 @@ async fn in_process_asks_as_its_identity() {
 }
 
 mod over_tls {
+    use super::strangers::StrangerLimits;
     use super::*;
     use der::asn1::{BitString, ObjectIdentifier, OctetString, UtcTime};
     use der::{Decode, Encode};
@@ -176,6 +177,15 @@ mod over_tls {
 
     async fn echo() -> RunningListener {
         let options = Listen::default().with_token("t0ken", Identity::user("robot"));
+        listen(Arc::new(Echo), options).await.unwrap()
+    }
+
+    /// The number of silent connections of [`echo_to_few_strangers`].
+    const STRANGERS: usize = 64;
+
+    async fn echo_to_few_strangers() -> RunningListener {
+        let mut options = Listen::default();
+        options.strangers = StrangerLimits { patient: STRANGERS, largest: STRANGERS };
         listen(Arc::new(Echo), options).await.unwrap()
     }
 
@@ -403,13 +413,13 @@ mod over_tls {
     fn clients_with_certificates_give_way_to_no_other_client_while_the_server_is_busy() {
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (server, clients) = (runtime(), runtime());
-        let listening = server.block_on(echo());
+        let listening = server.block_on(echo_to_few_strangers());
         let jane = listening.authority().client("jane", Some("developers")).unwrap();
         // The runtime of the server is busy meanwhile.
         let (first, others) = clients.block_on(async {
             let first = connect(&listening, Some(&jane), b"h2").await;
             let mut others = Vec::new();
-            for _ in 0..listen::MAX_STRANGERS {
+            for _ in 0..STRANGERS {
                 others.push(connect(&listening, Some(&jane), b"h2").await);
             }
             (first, others)
@@ -475,12 +485,12 @@ mod over_tls {
 
     #[tokio::test]
     async fn silent_connections_give_way() {
-        let listening = echo().await;
+        let listening = echo_to_few_strangers().await;
         let jane = listening.authority().client("jane", None).unwrap();
         let kept = connect(&listening, Some(&jane), b"http/1.1").await;
         let first = connect(&listening, None, b"h2").await;
         let mut silent = Vec::new();
-        for _ in 0..700 {
+        for _ in 0..=STRANGERS {
             silent.push(tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap());
         }
         let limit = stretched(Duration::from_secs(20));
@@ -495,7 +505,7 @@ mod over_tls {
 
     #[tokio::test]
     async fn a_connection_with_a_reply_in_progress_is_not_silent() {
-        let listening = echo().await;
+        let listening = echo_to_few_strangers().await;
         let io = TokioIo::new(connect(&listening, None, b"h2").await);
         let (mut sender, connection) =
             hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
@@ -508,7 +518,7 @@ mod over_tls {
         assert_eq!(watch.frame().await.unwrap().unwrap().into_data().unwrap(), "first");
         let later = connect(&listening, None, b"h2").await;
         let mut silent = Vec::new();
-        for _ in 0..700 {
+        for _ in 0..=STRANGERS {
             silent.push(tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap());
         }
         let limit = stretched(Duration::from_secs(20));

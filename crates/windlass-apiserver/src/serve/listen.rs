@@ -38,8 +38,8 @@ use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tok
 use crate::body::Body;
 use crate::wire::ApiError;
 
-/// The time limit of a TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit of a TLS handshake; the real server's figure.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(32);
 /// The time limit for the first request of a connection; the real server's figure.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(32);
 /// The time limit for the silence of an HTTP/1.1 connection between two requests; the real server's figure.

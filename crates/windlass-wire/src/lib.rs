@@ -6,7 +6,6 @@
 mod body;
 mod client_config;
 pub mod continue_token;
-mod group;
 mod gzip;
 mod media_type;
 mod negotiate;
@@ -20,6 +19,8 @@ pub mod selector;
 
 pub mod names;
 mod status;
+
+mod group;
 
 pub use body::{
     Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, decode_options, not_an_object,

@@ -602,6 +602,14 @@ async fn warnings_reach_the_client_whether_the_request_is_allowed_or_not() {
     assert_eq!(short(&denied).len(), 3, "{:?}", short(&denied));
 }
 
+/// Returns a webhook for new ConfigMaps at the path `/NAME`, with a policy of reinvocation.
+fn webhook(name: &str, policy: &str) -> Value {
+    json!({
+        "name": format!("{name}.webhook.test"), "clientConfig": format!("/{name}"),
+        "rules": config_maps("CREATE"), "reinvocationPolicy": policy
+    })
+}
+
 #[tokio::test]
 async fn a_webhook_is_called_again_if_a_later_one_changed_the_object() {
     let api = Api::start();
@@ -619,12 +627,6 @@ async fn a_webhook_is_called_again_if_a_later_one_changed_the_object() {
         }
     })
     .await;
-    let webhook = |name: &str, policy: &str| {
-        json!({
-            "name": format!("{name}.webhook.test"), "clientConfig": format!("/{name}"),
-            "rules": config_maps("CREATE"), "reinvocationPolicy": policy
-        })
-    };
     let webhooks = json!([
         webhook("again", "IfNeeded"),
         webhook("never", "Never"),
@@ -675,12 +677,6 @@ async fn a_webhook_that_is_new_in_the_second_round_is_not_called() {
         _ => Answer::allow(),
     })
     .await;
-    let webhook = |name: &str, policy: &str| {
-        json!({
-            "name": format!("{name}.webhook.test"), "clientConfig": format!("/{name}"),
-            "rules": config_maps("CREATE"), "reinvocationPolicy": policy
-        })
-    };
     let webhooks = json!([webhook("again", "IfNeeded"), webhook("changes", "Never")]);
     hook.configure(&api, "mutating", "b", webhooks).await;
     let path = format!("/api/v1/namespaces/{ns}/configmaps");

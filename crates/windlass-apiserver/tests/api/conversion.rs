@@ -479,9 +479,8 @@ async fn what_is_no_conversion_is_an_error() {
     "#]].assert_eq(&lines(&seen));
 }
 
-#[tokio::test]
-async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
-    let api = Api::start();
+/// Starts a webhook that converts until the returned switch is set, and then fails.
+async fn breakable() -> (Webhook, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = Arc::clone(&broken);
     let hook = Webhook::start(move |_, review| {
@@ -489,8 +488,14 @@ async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
             return Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() };
         }
         Answer::Converted(convert_all(review))
-    })
-    .await;
+    });
+    (hook.await, broken)
+}
+
+#[tokio::test]
+async fn a_broken_webhook_stops_other_versions_but_not_the_deletion_of_the_definition() {
+    let api = Api::start();
+    let (hook, broken) = breakable().await;
     let (v1, v2) = setting(&api, &hook).await;
     api.post(&v2, a_box(&api, "v2", "a", json!({"dimensions": {"size": 3}}))).await.is(201);
     broken.store(true, Ordering::SeqCst);
@@ -508,15 +513,7 @@ async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
 async fn a_broken_webhook_blocks_no_deletion() {
     // Always embedded: the real server deletes nothing that a webhook does not convert.
     let api = Api::embedded(&Server::builder().build().unwrap());
-    let broken = Arc::new(AtomicBool::new(false));
-    let is_broken = Arc::clone(&broken);
-    let hook = Webhook::start(move |_, review| {
-        if is_broken.load(Ordering::SeqCst) {
-            return Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() };
-        }
-        Answer::Converted(convert_all(review))
-    })
-    .await;
+    let (hook, broken) = breakable().await;
     let (v1, v2) = setting(&api, &hook).await;
     let mut held = a_box(&api, "v1", "held", json!({"size": 1}));
     held["metadata"]["finalizers"] = json!(["example.com/hold"]);

@@ -227,22 +227,31 @@ mod tests {
 
     use super::*;
 
-    /// A plugin that worked at first, and fails now.
-    #[tokio::test]
-    async fn a_failing_plugin_runs_once_for_many_refused_requests() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let runs = folder.path().join("runs");
+    /// Returns a configuration whose plugin is a script of the shell.
+    fn plugin(script: String) -> Config {
         let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
-        let script = format!("echo run >> {}; exit 1", runs.display());
         config.auth_info.exec = Some(ExecConfig {
             api_version: Some("client.authentication.k8s.io/v1".to_owned()),
             command: Some("sh".to_owned()),
             args: Some(vec!["-c".to_owned(), script]),
             ..ExecConfig::default()
         });
+        config
+    }
+
+    /// Returns credentials whose first source is old enough for a renewal.
+    fn made_a_while_ago(config: Config, first: Option<Arc<Source>>) -> Credentials {
         let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = State::new(None, made_at);
-        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
+        Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), State::new(first, made_at))))
+    }
+
+    /// A plugin that worked at first, and fails now.
+    #[tokio::test]
+    async fn a_failing_plugin_runs_once_for_many_refused_requests() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = folder.path().join("runs");
+        let config = plugin(format!("echo run >> {}; exit 1", runs.display()));
+        let credentials = made_a_while_ago(config, None);
         for _ in 0..20 {
             credentials.refused();
             assert_eq!(credentials.header().await.expect("the last credentials"), None);
@@ -336,9 +345,7 @@ mod tests {
             ]),
             ..ExecConfig::default()
         });
-        let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = State::new(None, made_at);
-        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
+        let credentials = made_a_while_ago(config, None);
         credentials.refused();
         let hasty = timeout(Duration::from_millis(20), credentials.header());
         hasty.await.expect_err("the plugin takes longer");
@@ -362,16 +369,9 @@ mod tests {
                echo '"status":{{"token":"new"'$end'}}}}'"#,
             first = folder.path().join("first").display()
         );
-        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
-        config.auth_info.exec = Some(ExecConfig {
-            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
-            command: Some("sh".to_owned()),
-            args: Some(vec!["-c".to_owned(), script]),
-            ..ExecConfig::default()
-        });
-        let made_at = Instant::now().checked_sub(2 * MIN_AGE).expect("the machine has run for a while");
-        let state = State::new(source(&config).expect("a token"), made_at);
-        let credentials = Credentials::Renewed(Arc::new(Renewed::new(Arc::new(config), state)));
+        let config = plugin(script);
+        let first = source(&config).expect("a token");
+        let credentials = made_a_while_ago(config, first);
         credentials.header().await.expect_err("the source expects an end");
         assert_eq!(credentials.header().await.expect("credentials").expect("a token"), "Bearer new");
     }
@@ -388,13 +388,7 @@ mod tests {
                echo '"status":{{"token":"of-'$end'","expirationTimestamp":"'$end'-01-01T00:00:00Z"}}}}'"#,
             runs = runs.display()
         );
-        let mut config = Config::new(http::Uri::from_static("https://127.0.0.1"));
-        config.auth_info.exec = Some(ExecConfig {
-            api_version: Some("client.authentication.k8s.io/v1".to_owned()),
-            command: Some("sh".to_owned()),
-            args: Some(vec!["-c".to_owned(), script]),
-            ..ExecConfig::default()
-        });
+        let config = plugin(script);
         let credentials = Credentials::new(&Arc::new(config)).expect("credentials");
         let hasty = async || timeout(Duration::from_millis(20), credentials.header()).await;
         let renewed = async {

@@ -11,8 +11,8 @@ use crate::resource::Resource;
 use crate::state::State;
 use windlass_kinds::resources::{API_SERVICES, DEFINITIONS};
 
-/// Objects of the server, and served resources, that follow a write. If the request ends early, they follow in a
-/// task of their own.
+/// Objects of the server, and served resources, that follow a write. If the request ends early, a separate task writes
+/// the objects.
 pub(super) struct Followers {
     state: Arc<State>,
     /// `None` if no objects follow, or if the objects have followed.
